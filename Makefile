@@ -1,0 +1,48 @@
+# Everything a person or CI runs. Needs only Python 3.11+ and make; each target sets up what it uses.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := src tests bench
+
+.PHONY: run test check format bench soak clean
+
+run: $(VENV)/.run
+	@$(BIN)/stringd serve --welcome
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m tests.support.machine
+	$(BIN)/pytest -n 2 -m "not soak" $(ARGS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m bench $(ARGS)
+
+soak: $(VENV)/.dev
+	$(BIN)/pytest -m soak --timeout 3600 $(ARGS)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "stringd needs Python 3.11 or newer on the PATH" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	@echo "Installing stringd into $(VENV) (once) ..."
+	@$(BIN)/pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@echo "Installing stringd, its extras and the test tools into $(VENV) (once) ..."
+	@$(BIN)/pip install -q --disable-pip-version-check -e '.[all,dev]'
+	@touch $@ $(VENV)/.run

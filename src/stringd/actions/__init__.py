@@ -1,0 +1,1 @@
+"""What an app's action does when it is called."""

@@ -1,0 +1,1 @@
+"""The `stringd` and `string` commands: argument parsing and printing, nothing else."""

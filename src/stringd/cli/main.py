@@ -1,0 +1,69 @@
+"""The `stringd` command. A subcommand's module is imported only when it is named."""
+
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Final, NamedTuple
+
+from stringd import __version__
+
+
+class Subcommand(NamedTuple):
+    """Where a subcommand lives. Its module offers `main(name, argv) -> exit code`."""
+
+    module: str
+    summary: str
+
+
+SUBCOMMANDS: Final = {
+    "serve": Subcommand("serve", "run the daemon in the foreground"),
+    "up": Subcommand("control", "start the daemon in the background and wait until it answers"),
+    "down": Subcommand("control", "stop the daemon"),
+    "status": Subcommand("control", "tell whether the daemon runs, and what it holds"),
+    "doctor": Subcommand("doctor", "check this machine's set-up and say how to mend it"),
+    "allow": Subcommand("allow", "let file commands reach a directory outside the user's home"),
+    "gate": Subcommand("gate", "approve agents' commands in this terminal"),
+    "request": Subcommand("request", "ask the gate to run a command"),
+    "run": Subcommand("run", "run a strategy and watch it"),
+    "runs": Subcommand("runs", "list, show, resume or stop runs"),
+    "strategies": Subcommand("strategies", "list strategies, or check a file"),
+}
+
+
+def _help() -> str:
+    width = max(map(len, SUBCOMMANDS))
+    rows = "\n".join(f"  {name:<{width}}  {entry.summary}" for name, entry in SUBCOMMANDS.items())
+    return (
+        "usage: stringd <command> [options]\n\n"
+        "One local daemon through which agents read, act, ask and run.\n\n"
+        f"commands:\n{rows}\n\n"
+        "stringd <command> --help tells more. To talk to the daemon: string file:main /help\n"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `stringd` with these arguments and return its exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or args[0] in ("-h", "--help", "help"):
+        print(_help(), end="")
+        return 0
+    name, *rest = args
+    if name in ("-V", "--version"):
+        print(f"stringd {__version__}")
+        return 0
+    entry = SUBCOMMANDS.get(name)
+    if entry is None:
+        close = get_close_matches(name, SUBCOMMANDS, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        print(
+            f"stringd: unknown command '{name}'.{hint} See stringd --help.",
+            file=sys.stderr,
+        )
+        return 2
+    module = import_module(f"stringd.cli.{entry.module}")
+    try:
+        code: int = module.main(name, rest)
+    except KeyboardInterrupt:
+        return 130
+    return code

@@ -1,0 +1,1 @@
+"""SFMD documents: text in, structure and text out. No I/O."""

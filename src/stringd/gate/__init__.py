@@ -1,0 +1,1 @@
+"""The approval gate: validate, display, decide, execute, audit. Standard library only."""

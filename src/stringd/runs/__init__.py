@@ -1,0 +1,1 @@
+"""Strategy files, flows, agents, timelines: what happens behind `/ws`. Knows no WebSocket."""

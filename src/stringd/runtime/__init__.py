@@ -1,0 +1,1 @@
+"""Users, topics, sessions and commands: what happens behind `/exec`. Knows no HTTP."""

@@ -1,0 +1,1 @@
+"""Assembles the rooms below into one ASGI application and serves it on loopback."""

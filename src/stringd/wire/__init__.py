@@ -1,0 +1,1 @@
+"""What crosses each wire: types and codecs. No I/O; imports nothing else of ours."""

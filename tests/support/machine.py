@@ -1,0 +1,30 @@
+"""`python -m tests.support.machine`: installs the programs the tests drive, or says what stays out.
+
+Only Debian-like machines where we are root are helped; elsewhere the tests that need a missing
+program skip themselves and say so.
+"""
+
+import os
+import shutil
+import subprocess
+
+PROGRAMS = {"sudo": "sudo", "zsh": "zsh", "vi": "vim-tiny"}
+
+
+def main() -> None:
+    missing = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
+    if not missing:
+        return
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        print(f"tests that need these programs will be skipped: {', '.join(missing)}")
+        return
+    print(f"installing for the tests: {', '.join(missing)}")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run(["apt-get", "update", "-qq"], check=False, **quiet)
+    done = subprocess.run(["apt-get", "install", "-y", "-qq", *missing], check=False, **quiet)
+    if done.returncode != 0:
+        print(f"could not install {', '.join(missing)}; the tests that need them will be skipped")
+
+
+if __name__ == "__main__":
+    main()
