@@ -1,0 +1,98 @@
+"""Values of the provider, trash and hub messages."""
+
+from typing import Any, Literal
+
+from msgspec import UNSET, UnsetType
+
+from stringd.wire.runs.types import Value
+
+
+class ModelInfo(Value, kw_only=True):
+    id: str
+    name: str | UnsetType = UNSET
+    family: str | UnsetType = UNSET
+    context_window: int | UnsetType = UNSET
+    max_input_tokens: int | UnsetType = UNSET
+    max_output_tokens: int | UnsetType = UNSET
+    knowledge_cutoff: str | UnsetType = UNSET
+    release_date: str | UnsetType = UNSET
+    last_updated: str | UnsetType = UNSET
+    status: Literal["alpha", "beta", "deprecated"] | UnsetType = UNSET
+    modalities: dict[str, list[str]] | UnsetType = UNSET
+    capabilities: dict[str, bool] | UnsetType = UNSET
+    cost: dict[str, float] | UnsetType = UNSET
+
+
+class AvailableModel(ModelInfo, kw_only=True):
+    has_credentials: bool
+    providers: list[str]
+    configured_providers: list[str]
+
+
+class ProviderInfo(Value, kw_only=True):
+    id: str
+    name: str
+    credential_type: Literal["api", "oauth", "custom", "none"]
+    auth_status: Literal["none", "configured"]
+    models: list[ModelInfo]
+    models_source: Literal["catalog", "live", "merged", "error"]
+    fetched_at: str | UnsetType = UNSET
+    error: str | UnsetType = UNSET
+    is_custom: bool
+
+
+class TrashMetadata(Value, kw_only=True):
+    trashed_at: str
+    original_path: str
+    original_sha256: str
+    session_id: str | UnsetType = UNSET
+    run_id: str | UnsetType = UNSET
+    agent_name: str | UnsetType = UNSET
+
+
+class TrashEntry(Value, kw_only=True):
+    path: str
+    metadata: TrashMetadata
+    size_bytes: int
+
+
+class TrashWorkspace(Value, kw_only=True):
+    cwd: str
+    entries: list[TrashEntry]
+
+
+class InstalledHubPackage(Value, kw_only=True):
+    name: str
+    version: str
+    commit: str
+    path: str
+    executable_code_approved: bool
+
+
+class HubExport(Value, kw_only=True):
+    id: str
+    ref: str
+    path: str
+    description: str | UnsetType = UNSET
+
+
+class HubExports(Value, kw_only=True):
+    strategies: list[HubExport]
+    agents: list[HubExport]
+    flows: list[HubExport]
+    tools: list[HubExport]
+
+
+class HubPackage(Value, kw_only=True):
+    name: str
+    version: str
+    description: str | UnsetType = UNSET
+    license: str | UnsetType = UNSET
+    path: str
+    author: Any = UNSET
+    contributors: Any = UNSET
+    keywords: list[str] | UnsetType = UNSET
+    exports: HubExports
+    environment: Any = UNSET
+    permissions: Any = UNSET
+    links: Any = UNSET

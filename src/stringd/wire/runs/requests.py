@@ -1,0 +1,202 @@
+"""Messages from a client. Unknown keys are ignored; `requestId` is echoed on every answer."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+Filled = Annotated[str, Meta(min_length=1)]
+
+
+class Request(Struct, rename="camel", kw_only=True, frozen=True, tag_field="type"):
+    request_id: str | UnsetType = UNSET
+
+
+class OfRun(Request, frozen=True, kw_only=True):
+    run_id: Filled
+
+
+class Ping(Request, tag="ping", frozen=True, kw_only=True):
+    pass
+
+
+NEITHER_ID_NOR_PATH = "prepare_run requires runId or strategyPath"
+
+
+class PrepareRun(Request, tag="prepare_run", frozen=True, kw_only=True):
+    run_id: Filled | UnsetType = UNSET
+    strategy_path: Filled | UnsetType = UNSET
+    model_override: Filled | UnsetType = UNSET
+    cwd: Filled | UnsetType = UNSET
+    manifest_path: Filled | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.run_id is UNSET and self.strategy_path is UNSET:
+            raise ValueError(NEITHER_ID_NOR_PATH)
+
+
+class StartRun(OfRun, tag="start_run", frozen=True, kw_only=True):
+    input: str = ""
+
+
+class ContinueRun(OfRun, tag="continue_run", frozen=True, kw_only=True):
+    """`resume` is ours: go on after the last completed step instead of starting the flow anew."""
+
+    input: str
+    resume: bool = False
+
+
+class StopRun(OfRun, tag="stop_run", frozen=True, kw_only=True):
+    pass
+
+
+class UserInput(OfRun, tag="user_input", frozen=True, kw_only=True):
+    agent_name: Filled
+    text: str
+
+
+class QuestionResponse(OfRun, tag="question_response", frozen=True, kw_only=True):
+    question_request_id: Filled
+    response: str
+
+
+class PermissionDecision(OfRun, tag="permission_decision", frozen=True, kw_only=True):
+    permission_request_id: Filled
+    decision: Literal["allow", "deny", "allow-session", "deny-session"]
+
+
+class UpdatePolicy(OfRun, tag="update_policy", frozen=True, kw_only=True):
+    tool: str | UnsetType = UNSET
+    mode: Literal["read", "write"]
+    allow: list[str] | UnsetType = UNSET
+    deny: list[str] | UnsetType = UNSET
+    default: Literal["allow", "deny", "ask"] | UnsetType = UNSET
+
+
+class SteerRun(OfRun, tag="steer_run", frozen=True, kw_only=True):
+    """`receipt` is ours: answer `steer_delivered` or `steer_undelivered` to the sender later."""
+
+    text: Filled
+    receipt: bool = False
+
+
+class Subscribe(OfRun, tag="subscribe", frozen=True, kw_only=True):
+    """`from_seq` is ours: replay every broadcast from that number on, then follow."""
+
+    from_seq: int | UnsetType = UNSET
+
+
+class Unsubscribe(OfRun, tag="unsubscribe", frozen=True, kw_only=True):
+    pass
+
+
+class ListStrategies(Request, tag="list_strategies", frozen=True, kw_only=True):
+    pass
+
+
+class ListRuns(Request, tag="list_runs", frozen=True, kw_only=True):
+    cwd: str | UnsetType = UNSET
+
+
+class ListProviders(Request, tag="list_providers", frozen=True, kw_only=True):
+    scope: str | UnsetType = UNSET
+    live: bool = False
+
+
+class GetAvailableModels(Request, tag="get_available_models", frozen=True, kw_only=True):
+    model_id: str | UnsetType = UNSET
+    scope: str | UnsetType = UNSET
+
+
+class RegisterProvider(Request, tag="register_provider", frozen=True, kw_only=True):
+    provider_id: Filled
+
+
+class UnregisterProvider(Request, tag="unregister_provider", frozen=True, kw_only=True):
+    provider_id: Filled
+
+
+class SetCredential(Request, tag="set_credential", frozen=True, kw_only=True):
+    provider_id: Filled
+    credential_type: Literal["api", "oauth", "custom"]
+    api_key: Filled | UnsetType = UNSET
+    oauth_token: Filled | UnsetType = UNSET
+    custom_data: dict[str, Any] | UnsetType = UNSET
+
+
+class ListMcpServers(Request, tag="list_mcp_servers", frozen=True, kw_only=True):
+    cwd: Filled | UnsetType = UNSET
+    run_id: Filled | UnsetType = UNSET
+    strategy_path: Filled | UnsetType = UNSET
+
+
+class UpdateMcpServer(Request, tag="update_mcp_server", frozen=True, kw_only=True):
+    server_id: Filled
+    enabled: bool
+    scope: Literal["default", "run"]
+    cwd: Filled | UnsetType = UNSET
+    run_id: Filled | UnsetType = UNSET
+    strategy_path: Filled | UnsetType = UNSET
+
+
+class TrashList(Request, tag="trash_list", frozen=True, kw_only=True):
+    cwd: str | UnsetType = UNSET
+
+
+class TrashRestore(Request, tag="trash_restore", frozen=True, kw_only=True):
+    cwd: Filled
+    trash_path: Filled
+    target_path: str | UnsetType = UNSET
+
+
+class TrashClear(Request, tag="trash_clear", frozen=True, kw_only=True):
+    cwd: str | UnsetType = UNSET
+
+
+class HubList(Request, tag="hub_list", frozen=True, kw_only=True):
+    pass
+
+
+class HubInstall(Request, tag="hub_install", frozen=True, kw_only=True):
+    name: Filled
+    allow_code: bool = False
+
+
+class HubUpdate(Request, tag="hub_update", frozen=True, kw_only=True):
+    name: Filled
+    allow_code: bool = False
+
+
+class HubRemove(Request, tag="hub_remove", frozen=True, kw_only=True):
+    name: Filled
+
+
+ClientMessage = (
+    PrepareRun
+    | StartRun
+    | ContinueRun
+    | StopRun
+    | UserInput
+    | QuestionResponse
+    | PermissionDecision
+    | UpdatePolicy
+    | SteerRun
+    | Subscribe
+    | Unsubscribe
+    | ListStrategies
+    | ListRuns
+    | ListProviders
+    | GetAvailableModels
+    | RegisterProvider
+    | UnregisterProvider
+    | SetCredential
+    | ListMcpServers
+    | UpdateMcpServer
+    | TrashList
+    | TrashRestore
+    | TrashClear
+    | HubList
+    | HubInstall
+    | HubUpdate
+    | HubRemove
+    | Ping
+)
