@@ -12,9 +12,16 @@ Path = tuple[str | int, ...]
 
 
 class Issue(NamedTuple):
+    """`inner` says why the branch the author most likely meant does not fit either."""
+
     path: Path
     problem: str
     fatal: bool = True
+    inner: tuple["Issue", ...] = ()
+
+    def leaves(self) -> list["Issue"]:
+        """The issues at the bottom: what to mend, without the choices around it."""
+        return [leaf for issue in self.inner for leaf in issue.leaves() or [issue]]
 
 
 class Shape(Protocol):
@@ -110,11 +117,12 @@ class Matching(NamedTuple):
 
     accepts: Callable[[str], bool]
     problem: str
+    fatal: bool = False
 
     def check(self, value: object, path: Path = ()) -> list[Issue]:
         if not isinstance(value, str):
             return _expected("string", value, path)
-        return [] if self.accepts(value) else [Issue(path, self.problem, fatal=False)]
+        return [] if self.accepts(value) else [Issue(path, self.problem, self.fatal)]
 
 
 class Items(NamedTuple):
@@ -199,14 +207,8 @@ class Either(NamedTuple):
             if not any(issue.fatal for issue in issues):
                 return issues
         meant = self.closest(value)
-        if meant is None:
-            return [Issue(path, "Invalid input")]
-        return [Issue(path, f"Invalid input ({_why(found[meant], path)})")]
-
-
-def _why(issues: Sequence[Issue], path: Path) -> str:
-    inner = ((dotted(issue.path[len(path) :]), issue.problem) for issue in issues)
-    return "; ".join(f"{where}: {problem}" if where else problem for where, problem in inner)
+        inner = () if meant is None else tuple(found[meant])
+        return [Issue(path, "Invalid input", inner=inner)]
 
 
 class Lazy(NamedTuple):

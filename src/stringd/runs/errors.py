@@ -1,0 +1,64 @@
+"""What can go wrong in this room, and the code the wire says it with.
+
+RunsError
+├── StrategyFileError      a strategy, manifest or prompt file is missing or wrong
+├── PrepareError           PREPARE_FAILED
+├── StartError             START_FAILED or CONTINUE_FAILED
+├── RefusedError           any other refusal of a request; carries its own code
+└── ExecutionError         a step, agent, hook or model failed while a run was running
+    ├── CallError
+    ├── StepError
+    └── ModelError
+"""
+
+
+class RunsError(Exception):
+    """Base of everything this room raises on purpose. `code` is what the wire shows."""
+
+    code = "INTERNAL_ERROR"
+
+
+class StrategyFileError(RunsError):
+    """A file the author can mend; the text names the file, the line and the column when known."""
+
+    code = "PREPARE_FAILED"
+
+
+class PrepareError(RunsError):
+    code = "PREPARE_FAILED"
+
+
+class StartError(RunsError):
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class RefusedError(RunsError):
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ExecutionError(RunsError):
+    code = "EXECUTION_ERROR"
+
+
+class CallError(ExecutionError):
+    """An agent call ended without a result."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(f"LLM call failed: {_text(cause)}")
+
+
+class StepError(ExecutionError):
+    def __init__(self, step: str, cause: Exception) -> None:
+        super().__init__(f'Step "{step}" failed: {_text(cause)}')
+
+
+class ModelError(ExecutionError):
+    """A model could not be found, reached or understood."""
+
+
+def _text(cause: Exception) -> str:
+    return str(cause) or type(cause).__name__

@@ -1,0 +1,1 @@
+"""Strategy files: found, parsed, checked and turned into definitions."""

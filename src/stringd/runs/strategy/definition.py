@@ -1,0 +1,130 @@
+"""A checked strategy as values the engine walks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Raw
+
+MatchMode = Literal["substring", "first-line", "any-line", "exact"]
+
+
+@dataclass(frozen=True)
+class UserAgent:
+    name: str
+    require_input: bool = True
+    preset_message: str | None = None
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How much of an agent's memory its model sees. `None` switches a rule off."""
+
+    max_records: int | None = None
+    compaction: bool = True
+    keep_recent: int = 8
+    threshold: int | None = None
+
+
+@dataclass(frozen=True)
+class Template:
+    """Liquid source, read when the strategy is loaded and rendered at every call."""
+
+    text: str
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LlmAgent:
+    name: str
+    model: str | None
+    system_prompt: str | None = None
+    template: Template | None = None
+    tools: tuple[str, ...] = ()
+    mcp_servers: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    provider_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    model_options: Mapping[str, float] = field(default_factory=dict)
+    output_schema: Mapping[str, Any] | None = None
+    retention: Retention = Retention()
+    max_steps: int = 100
+    base_dir: Path = Path()
+
+
+@dataclass(frozen=True)
+class CustomAgent:
+    name: str
+    type: str
+    config: Mapping[str, Any] | None = None
+
+
+AgentDefinition = UserAgent | LlmAgent | CustomAgent
+
+
+@dataclass(frozen=True)
+class AgentStep:
+    agent: str
+
+    @property
+    def name(self) -> str:
+        return self.agent
+
+
+@dataclass(frozen=True)
+class Sequential:
+    name: str
+    steps: tuple["Step", ...]
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """`cycles` is None when it runs until a signal or a stop."""
+
+    name: str
+    steps: tuple["Step", ...]
+    cycles: int | None = 1
+    observer: str | None = None
+    signals: tuple[str, ...] = ("end cycle", "stop", "done")
+    match: MatchMode = "substring"
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    name: str
+    steps: tuple["Step", ...]
+    separator: str = "\n\n"
+
+
+@dataclass(frozen=True)
+class CustomFlow:
+    name: str
+    steps: tuple["Step", ...]
+    type: str
+    config: Mapping[str, Any] | None = None
+
+
+FlowDefinition = Sequential | Cycle | Broadcast | CustomFlow
+Step = AgentStep | FlowDefinition
+
+
+def flows_within(flow: FlowDefinition) -> Iterator[FlowDefinition]:
+    """The flow itself and every flow nested in it, outermost first."""
+    yield flow
+    for step in flow.steps:
+        if not isinstance(step, AgentStep):
+            yield from flows_within(step)
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """`flow_tree` is the file's flow object as it stands, encoded once for the wire."""
+
+    name: str
+    version: str
+    path: Path
+    agents: Mapping[str, AgentDefinition]
+    flow: FlowDefinition
+    flow_tree: Raw
+    source: Mapping[str, Any]
+    mcp_servers: Mapping[str, Any] = field(default_factory=dict)

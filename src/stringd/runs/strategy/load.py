@@ -1,0 +1,204 @@
+"""A strategy file becomes a `Strategy`, or one error that tells its author everything wrong."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from stringd.runs.errors import StrategyFileError
+from stringd.runs.strategy import definition as d
+from stringd.runs.strategy.schema import BUILT_IN_FLOWS, STRATEGY
+from stringd.runs.strategy.source import Source, read_source
+from stringd.wire.shapes import Issue
+
+BUILT_IN_AGENTS = ("llm", "user")
+
+
+@dataclass(frozen=True)
+class Known:
+    """Names a strategy may refer to besides its own agents."""
+
+    tools: tuple[str, ...] = ()
+    registered_tools: tuple[str, ...] = ()
+    agent_types: tuple[str, ...] = ()
+    flow_types: tuple[str, ...] = ()
+
+
+def load_strategy(path: Path, known: Known, *, model_override: str | None = None) -> d.Strategy:
+    """Read, check and resolve one file. Raises `StrategyFileError`."""
+    source = read_source(path)
+    issues = STRATEGY.check(source.value)
+    if issues:
+        raise StrategyFileError(_validation_text(source, issues))
+    strategy = _strategy(source)
+    _check_agents(strategy, known, model_override)
+    for flow in d.flows_within(strategy.flow):
+        _check_flow(flow, strategy, known)
+    return strategy
+
+
+def _validation_text(source: Source, issues: list[Issue]) -> str:
+    lines = "\n".join(f"  - {source.describe(issue)}" for issue in issues)
+    return f"Strategy validation failed:\n{lines}"
+
+
+def _strategy(source: Source) -> d.Strategy:
+    raw: Mapping[str, Any] = source.value
+    folder = source.path.parent
+    return d.Strategy(
+        name=raw["name"],
+        version=raw["version"],
+        path=source.path,
+        agents={name: _agent(name, agent, folder) for name, agent in raw["agents"].items()},
+        flow=_flow(raw["flow"]),
+        flow_tree=msgspec.Raw(msgspec.json.encode(raw["flow"])),
+        source=raw,
+        mcp_servers=raw.get("mcpServers", {}),
+    )
+
+
+def _agent(name: str, raw: Mapping[str, Any], folder: Path) -> d.AgentDefinition:
+    match raw.get("type"):
+        case "user":
+            config = raw.get("config", {})
+            return d.UserAgent(
+                name,
+                require_input=config.get("requireInput", True),
+                preset_message=config.get("presetMessage"),
+            )
+        case None | "llm":
+            return _llm_agent(name, raw, folder)
+        case type_:
+            return d.CustomAgent(name, type_, raw.get("config"))
+
+
+def _llm_agent(name: str, raw: Mapping[str, Any], folder: Path) -> d.LlmAgent:
+    return d.LlmAgent(
+        name=name,
+        model=raw.get("model"),
+        system_prompt=_prompt(raw.get("systemPrompt"), folder, "System prompt"),
+        template=_template(raw.get("systemPromptTemplate"), folder),
+        tools=tuple(raw.get("tools", ())),
+        mcp_servers=tuple(raw.get("mcpServers", ())),
+        skills=tuple(raw.get("skills", ())),
+        provider_options=raw.get("providerOptions", {}),
+        model_options=raw.get("modelOptions", {}),
+        output_schema=raw.get("outputSchema"),
+        retention=_retention(raw.get("context", {})),
+        max_steps=int(raw.get("maxSteps", 100)),
+        base_dir=folder,
+    )
+
+
+def _template(raw: Mapping[str, Any] | None, folder: Path) -> d.Template | None:
+    if raw is None:
+        return None
+    text = _prompt(raw["template"], folder, "System prompt template")
+    return d.Template(text or "", raw.get("variables", {}))
+
+
+def _prompt(value: str | None, folder: Path, what: str) -> str | None:
+    """Text as it is, or the content of the `.txt` or `.md` file it names."""
+    if value is None or not value.endswith((".txt", ".md")):
+        return value
+    path = folder / os.path.expanduser(value)  # noqa: PTH111  # text may not be a path at all
+    try:
+        return path.read_text("utf-8")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise StrategyFileError(f"{what} file not found: {path}") from None
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise StrategyFileError(f"Cannot read {what.lower()} file {path}: {error}") from None
+
+
+def _retention(raw: Mapping[str, Any]) -> d.Retention:
+    window = raw.get("rollingWindow")
+    compaction = raw.get("compaction", True)
+    details = compaction if isinstance(compaction, dict) else {}
+    threshold = details.get("threshold")
+    limit = window.get("maxRecords") if isinstance(window, dict) else window
+    return d.Retention(
+        max_records=None if limit is None else int(limit),
+        compaction=compaction is not False,
+        keep_recent=int(details.get("keepRecent", 8)),
+        threshold=None if threshold is None else int(threshold),
+    )
+
+
+def _step(raw: Mapping[str, Any]) -> d.Step:
+    return d.AgentStep(raw["agent"]) if "agent" in raw else _flow(raw)
+
+
+def _flow(raw: Mapping[str, Any]) -> d.FlowDefinition:
+    name, steps = raw["name"], tuple(_step(step) for step in raw["steps"])
+    match raw["type"]:
+        case "sequential":
+            return d.Sequential(name, steps)
+        case "broadcast":
+            return d.Broadcast(name, steps, raw.get("separator", "\n\n"))
+        case "cycle":
+            return _cycle(raw, name, steps)
+        case type_:
+            return d.CustomFlow(name, steps, type_, raw.get("config"))
+
+
+def _cycle(raw: Mapping[str, Any], name: str, steps: tuple[d.Step, ...]) -> d.Cycle:
+    cycles = raw.get("cycles", 1)
+    return d.Cycle(
+        name,
+        steps,
+        cycles=None if cycles == "Infinity" else int(cycles),
+        observer=raw.get("observer"),
+        signals=tuple(raw.get("breakCycleSignals", d.Cycle.signals)),
+        match=raw.get("breakCycleSignalMatch", d.Cycle.match),
+    )
+
+
+def _check_agents(strategy: d.Strategy, known: Known, model_override: str | None) -> None:
+    for agent in strategy.agents.values():
+        if isinstance(agent, d.LlmAgent):
+            _check_llm_agent(agent, known, model_override)
+        elif isinstance(agent, d.CustomAgent) and agent.type not in known.agent_types:
+            raise StrategyFileError(
+                f'Agent "{agent.name}" references unknown agent type "{agent.type}". '
+                f"Built-in agents: {_names(BUILT_IN_AGENTS)}. "
+                f"Registered agents: {_names(known.agent_types)}."
+            )
+
+
+def _check_llm_agent(agent: d.LlmAgent, known: Known, model_override: str | None) -> None:
+    if not (agent.model and agent.model.strip()) and model_override is None:
+        raise StrategyFileError(
+            f'Agent "{agent.name}" has no model. Set a model on the agent definition.'
+        )
+    for tool in agent.tools:
+        if tool not in known.tools and tool not in known.registered_tools:
+            raise StrategyFileError(
+                f'Agent "{agent.name}" references unknown tool "{tool}". '
+                f"Built-in tools: {_names(known.tools)}. "
+                f"Registered tools: {_names(known.registered_tools)}. Custom tools: []."
+            )
+
+
+def _check_flow(flow: d.FlowDefinition, strategy: d.Strategy, known: Known) -> None:
+    if isinstance(flow, d.CustomFlow) and flow.type not in known.flow_types:
+        raise StrategyFileError(
+            f'Flow "{flow.name}" references unknown flow type "{flow.type}". '
+            f"Built-in flows: {_names(BUILT_IN_FLOWS)}. "
+            f"Registered flows: {_names(known.flow_types)}."
+        )
+    named = [step.agent for step in flow.steps if isinstance(step, d.AgentStep)]
+    if isinstance(flow, d.Cycle) and flow.observer is not None:
+        named.append(flow.observer)
+    for agent in named:
+        if agent not in strategy.agents:
+            raise StrategyFileError(
+                f'Flow "{flow.name}" references agent "{agent}" which is not defined. '
+                f"Available agents: {_names(tuple(strategy.agents))}."
+            )
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return f"[{', '.join(names)}]"

@@ -1,0 +1,162 @@
+"""The shape of a strategy file. Every object is strict: an unknown key is a mistake to name."""
+
+from typing import Final
+
+from stringd.wire.shapes import (
+    Anything,
+    Either,
+    Entries,
+    Fields,
+    Flag,
+    Items,
+    Lazy,
+    Literal,
+    Matching,
+    Number,
+    OneOf,
+    Shape,
+    Text,
+)
+
+BUILT_IN_FLOWS: Final = ("sequential", "cycle", "broadcast")
+MATCH_MODES: Final = ("substring", "first-line", "any-line", "exact")
+
+_text = Text()
+_filled = Text(filled=True)
+_map = Entries(Anything())
+_count = Number(whole=True, at_least=0)
+
+_setting = Either((_text, Fields({"env": _text})))
+_web_server = Fields(
+    {"transport": OneOf(("http", "sse")), "url": _setting},
+    {"headers": Entries(_setting), "enabledByDefault": Flag()},
+)
+_stdio_server = Fields(
+    {"transport": Literal("stdio"), "command": _setting},
+    {
+        "args": Items(_setting),
+        "cwd": _setting,
+        "env": Entries(_setting),
+        "enabledByDefault": Flag(),
+    },
+)
+MCP_SERVERS: Final = Entries(Either((_web_server, _stdio_server)))
+
+_user_agent = Fields(
+    {"type": Literal("user")},
+    {
+        "description": _text,
+        "config": Fields({}, {"requireInput": Flag(), "presetMessage": _text}),
+    },
+)
+
+_variable = Either((_text, Number(), Flag(), Items(_text), Entries(_text)))
+_context = Fields(
+    {},
+    {
+        "rollingWindow": Either((_count, Fields({"maxRecords": _count}))),
+        "compaction": Either(
+            (
+                Flag(),
+                Fields({}, {"keepRecent": _count, "threshold": Number(whole=True, at_least=1)}),
+            )
+        ),
+    },
+)
+_model_options = Fields(
+    {},
+    {
+        name: Number()
+        for name in (
+            "temperature",
+            "topP",
+            "topK",
+            "maxOutputTokens",
+            "maxRetries",
+            "frequencyPenalty",
+            "presencePenalty",
+            "seed",
+        )
+    },
+)
+_llm_agent = Fields(
+    {},
+    {
+        "type": Literal("llm"),
+        "description": _text,
+        "model": _text,
+        "systemPrompt": _text,
+        "systemPromptTemplate": Fields({"template": _text}, {"variables": Entries(_variable)}),
+        "tools": Items(_text),
+        "mcpServers": Items(_filled),
+        "skills": Items(_filled),
+        "providerOptions": Entries(_map),
+        "modelOptions": _model_options,
+        "outputSchema": _map,
+        "context": _context,
+        "maxSteps": Number(whole=True, above=0),
+    },
+)
+_custom_type = Matching(
+    lambda name: bool(name) and name not in ("user", "llm"), "Invalid custom agent type", fatal=True
+)
+_custom_agent = Fields({"type": _custom_type}, {"description": _text, "config": _map})
+
+
+def _meant_agent(value: object) -> int | None:
+    if not isinstance(value, dict):
+        return None
+    return {"user": 0, "llm": 1, None: 1}.get(value.get("type"), 2)
+
+
+AGENT: Final = Either((_user_agent, _llm_agent, _custom_agent), _meant_agent)
+
+_agent_step = Fields({"agent": _text}, {"description": _text})
+
+
+def _flow(type_: Shape, **extra: Shape) -> Fields:
+    return Fields(
+        {"name": _filled, "type": type_, "steps": Items(Lazy(lambda: STEP), filled=True)},
+        {"description": _text, **extra},
+    )
+
+
+_FLOWS: Final = (
+    _flow(Literal("sequential")),
+    _flow(
+        Literal("cycle"),
+        cycles=Either((Number(whole=True, above=0), Literal("Infinity"))),
+        observer=_text,
+        breakCycleSignals=Items(_filled, filled=True),
+        breakCycleSignalMatch=OneOf(MATCH_MODES),
+    ),
+    _flow(Literal("broadcast"), separator=_text),
+    _flow(
+        Matching(
+            lambda name: bool(name) and name not in BUILT_IN_FLOWS, "Invalid flow type", fatal=True
+        ),
+        config=_map,
+    ),
+)
+
+
+def _meant_flow(value: object) -> int | None:
+    if not isinstance(value, dict):
+        return None
+    type_ = value.get("type")
+    return BUILT_IN_FLOWS.index(type_) if type_ in BUILT_IN_FLOWS else len(BUILT_IN_FLOWS)
+
+
+def _meant_step(value: object) -> int | None:
+    if not isinstance(value, dict):
+        return None
+    return 0 if "agent" in value else 1 + (_meant_flow(value) or 0)
+
+
+FLOW: Final[Shape] = Either(_FLOWS, _meant_flow)
+STEP: Final[Shape] = Either((_agent_step, *_FLOWS), _meant_step)
+
+STRATEGY: Final = Fields(
+    {"name": _filled, "version": _filled, "agents": Entries(AGENT), "flow": FLOW},
+    {"description": _text, "mcpServers": MCP_SERVERS},
+)

@@ -1,0 +1,77 @@
+"""The text of a strategy or manifest file as plain values, with the place of every value."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from stringd.runs.errors import StrategyFileError
+from stringd.runs.strategy.jsonc import parse_json
+from stringd.runs.strategy.places import Place, Places, SourceSyntaxError
+from stringd.runs.strategy.yaml12 import parse_yaml
+from stringd.wire.shapes import Issue, dotted
+from stringd.wire.shapes import Path as ValuePath
+
+FORMATS: Final = {".json": "JSON", ".jsonc": "JSON", ".yaml": "YAML", ".yml": "YAML"}
+# A hand-written strategy is a few KiB; prompts live in their own files.
+MAX_BYTES: Final = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Source:
+    """A parsed file: its value, and where each value stands."""
+
+    path: Path
+    value: Any
+    places: Places
+
+    def place(self, path: ValuePath) -> Place:
+        """Where the value at `path` stands, or its nearest parent that is there."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, Place(1, 1))
+
+    def describe(self, issue: Issue) -> str:
+        """What is wrong where, for the person who wrote the file; details on lines of their own."""
+        return "\n      ".join(self._line(each) for each in (issue, *issue.leaves()))
+
+    def _line(self, issue: Issue) -> str:
+        line, column = self.place(issue.path)
+        return f"{dotted(issue.path)}: {issue.problem} ({self.path}:{line}:{column})"
+
+
+def read_source(path: Path, what: str = "Strategy", text: str | None = None) -> Source:
+    """Read and parse a file. Raises `StrategyFileError` with a text for its author."""
+    form = FORMATS.get(path.suffix.lower())
+    if form is None:
+        raise StrategyFileError(
+            f'Unsupported file extension "{path.suffix}" ({path}). '
+            f"Supported extensions: {', '.join(FORMATS)}."
+        )
+    text = _read(path, what) if text is None else text
+    try:
+        value, places = parse_yaml(text) if form == "YAML" else parse_json(text)
+    except SourceSyntaxError as bad:
+        at = f":{bad.place.line}:{bad.place.column}" if bad.place else ""
+        message = f"Failed to parse {what.lower()} {form}: {bad.problem} ({path}{at})"
+        raise StrategyFileError(message) from None
+    return Source(path, value, places)
+
+
+def _read(path: Path, what: str) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise StrategyFileError(f"{what} file not found: {path}") from None
+    except OSError as error:
+        raise StrategyFileError(f"Cannot read {path}: {error.strerror}") from None
+    if len(raw) > MAX_BYTES:
+        raise StrategyFileError(
+            f"{what} file is larger than {MAX_BYTES // 1024} KiB: {path}. "
+            "Move long prompts into .md files next to it."
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise StrategyFileError(f"{what} file is not UTF-8: {path}:{line}") from None

@@ -1,0 +1,82 @@
+"""Liquid prompt templates. Reading the environment, files or commands needs the owner's leave."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from stringd.runs.errors import ExecutionError
+
+GUARDED_FILTERS: Final = ("env", "file", "exec")
+# A prompt waits for this command at every call; longer is a mistake.
+_EXEC_SECONDS: Final = 10
+
+
+class Templates:
+    """Renders templates. `allowed` names the guarded filters this daemon lets them use."""
+
+    def __init__(self, allowed: frozenset[str] = frozenset()) -> None:
+        self._allowed = allowed
+
+    def render(self, text: str, variables: Mapping[str, Any], base: Path) -> str:
+        """The template's text. Raises `ExecutionError` when it is wrong or not allowed."""
+        from liquid import Environment
+        from liquid.exceptions import LiquidError
+
+        environment = Environment()
+        for name in GUARDED_FILTERS:
+            environment.add_filter(name, self._filter(name, base))
+        try:
+            rendered: str = environment.from_string(text).render(**variables)
+        except LiquidError as error:
+            raise ExecutionError(f"Template failed: {error}") from None
+        return rendered
+
+    def _filter(self, name: str, base: Path) -> Any:
+        if name not in self._allowed:
+            return _refused(name)
+        return {"env": _env, "file": lambda path: _file(base, path), "exec": _exec}[name]
+
+
+def _refused(name: str) -> Any:
+    def refuse(*_args: object, **_kwargs: object) -> str:
+        raise ExecutionError(
+            f'Template filter "{name}" is not allowed. '
+            f"The owner of this daemon allows it with STRINGD_TEMPLATE_FILTERS={name}."
+        )
+
+    return refuse
+
+
+def _env(name: object) -> str:
+    value = os.environ.get(str(name))
+    if value is None:
+        raise ExecutionError(f"Environment variable is not set: {name}")
+    return value
+
+
+def _file(base: Path, path: object) -> str:
+    try:
+        with (base / str(path)).open(encoding="utf-8") as file:
+            return file.readline().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExecutionError(f"Template file cannot be read: {path}: {error}") from None
+
+
+def _exec(command: object) -> str:
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", str(command)],
+            capture_output=True,
+            text=True,
+            timeout=_EXEC_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ExecutionError(f"Template command took over {_EXEC_SECONDS} s: {command}") from None
+    output = done.stdout.strip()
+    if not output:
+        raise ExecutionError(f"Template command printed nothing: {command}")
+    return output
