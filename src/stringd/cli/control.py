@@ -1,0 +1,48 @@
+"""`stringd up`, `down` and `status`: the daemon in the background."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from stringd.cli import string
+from stringd.cli.daemon import UsageError, parse_port, port_from_environment
+from stringd.client.http import Connection, TransportError
+
+_ABOUT = {
+    "up": "Start the daemon in the background and wait until it answers. Its state lives in "
+    "~/.string/daemon unless STRINGD_DATA_DIR is set.",
+    "down": "Stop the daemon: running commands get a moment to finish.",
+    "status": "Tell whether the daemon runs. Exit code 1 when it does not.",
+}
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Run one of the three."""
+    parser = argparse.ArgumentParser(prog=f"stringd {name}", description=_ABOUT[name])
+    parser.add_argument("--port", help="port of the daemon (STRINGD_PORT, else 3100)")
+    if name == "up":
+        parser.add_argument("--log", action="store_true", help="write logs/stringd.log")
+    if name == "status":
+        parser.add_argument("--json", action="store_true", help="print what /health says")
+    args = parser.parse_args(argv)
+    try:
+        port = parse_port("--port", args.port) if args.port else port_from_environment()
+    except UsageError as error:
+        print(f"stringd: {error}", file=sys.stderr)
+        return 1
+    if name == "up":
+        return string.control_start(port, log=args.log)
+    if name == "down":
+        return string.control_stop(port)
+    return _status_json(port) if args.json else string.control_status(port)
+
+
+def _status_json(port: int) -> int:
+    try:
+        held = json.loads(Connection(port, timeout=5.0).request("GET", "/health").body)
+    except (TransportError, ValueError) as error:
+        print(json.dumps({"running": False, "port": port, "reason": str(error)}))
+        return 1
+    print(json.dumps({"running": True, "port": port, **held}))
+    return 0

@@ -1,0 +1,61 @@
+"""`stringd serve`: the daemon in the foreground."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from stringd.runtime.storage import make_private_directory
+from stringd.server.app import App
+from stringd.server.serve import PortInUseError, run
+from stringd.server.settings import VARIABLES, Settings, SettingsError, load_settings
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Run the daemon until it is told to stop."""
+    args = _parser(name).parse_args(argv)
+    try:
+        settings = load_settings(os.environ, port=args.port, runs_port=args.runs_port, log=args.log)
+        make_private_directory(settings.data_dir)
+        if not os.access(settings.data_dir, os.W_OK):
+            raise SettingsError(f"data directory {settings.data_dir} is not writable")
+        run(settings, lambda app: _ready(app, settings, welcome=args.welcome))
+    except (SettingsError, PortInUseError) as error:
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"{error.strerror}: {error.filename}")
+    return 0
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    variables = "\n".join(f"  {key:<26}{text}" for key, text in VARIABLES.items())
+    parser = argparse.ArgumentParser(
+        prog=f"stringd {name}",
+        description="Run the daemon in the foreground, on 127.0.0.1 only. Ctrl-C stops it.",
+        epilog=f"environment:\n{variables}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--port", help="port to listen on (STRINGD_PORT, else 3100)")
+    parser.add_argument("--runs-port", help="second port for clients that expect runs on their own")
+    parser.add_argument("--log", action="store_true", help="write logs/stringd.log")
+    parser.add_argument(
+        "--welcome", action="store_true", help="prepare a welcome workspace and say what to try"
+    )
+    return parser
+
+
+def _ready(app: App, settings: Settings, *, welcome: bool) -> None:
+    users = app.runtime.users
+    if len(users):
+        print(f"Loaded {len(users)} user(s) from {users.path}")
+    print(f"stringd listening on http://127.0.0.1:{settings.port}")
+    if welcome:
+        from stringd.cli.welcome import prepare
+
+        print(prepare(app, settings))
+    sys.stdout.flush()
+
+
+def _fail(reason: str) -> int:
+    print(f"stringd: {reason}", file=sys.stderr)
+    return 1

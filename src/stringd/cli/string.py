@@ -1,0 +1,301 @@
+"""The `string` command: one command, or a session of them, from a shell.
+
+Its one-shot path imports only what it needs of the standard library, because agents call it for
+every single command.
+"""
+
+import os
+import sys
+
+from stringd.cli.daemon import (
+    UsageError,
+    healthy,
+    parse_port,
+    port_from_environment,
+    register,
+    start,
+    stop,
+)
+from stringd.client.exec import ExecReply, execute
+from stringd.client.http import Connection, TransportError
+from stringd.wire.topic import DEFAULT_TOPIC, InvalidTopicError, Topic, parse_topic
+
+HELP = """\
+usage: string <topic> '<command>'     run one command
+       string <topic>                 read commands from standard input
+       string '<command>'             run one command in file:main
+       string --daemon [start|stop|status|foreground [port] [--log]]
+       string --help
+
+A topic is type:name with the types file, web, app and bash; a bare name means file:<name>.
+The daemon is started when it does not run.
+
+options:
+  --json         print {"ok", "topic", "content"} instead of a text block
+  --user <id>    act as this user (STRINGD_USER, else default)
+
+environment:
+  STRINGD_PORT   port of the daemon (3100)
+  STRINGD_USER   user to act as (default)
+  STRINGD_HOME   home of that user (~/.string/users/<user>)
+
+examples:
+  string file:main /help
+  string file:main '/open README.md'
+  string bash:dev 'git status'
+"""
+
+CHANNEL = "\N{MATHEMATICAL SCRIPT CAPITAL C}"
+
+
+class Options:
+    """What the command line asks for."""
+
+    def __init__(self) -> None:
+        self.json = False
+        self.user = os.environ.get("STRINGD_USER", "").strip() or "default"
+        self.words: list[str] = []
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run `string` with these arguments and return its exit code."""
+    args = sys.argv[1:] if argv is None else argv
+    try:
+        if not args or args[0] in ("--help", "-h"):
+            sys.stdout.write(HELP)
+            return 0
+        if args[0] == "--daemon":
+            return control(args[1:])
+        options = parse(args)
+        if options.words[0].startswith("/"):
+            options.words.insert(0, topic_of(options.words[0]))
+        topic = parse_topic(options.words[0])
+        if len(options.words) == 1:
+            return converse(options, topic)
+        return once(options, topic, join(options.words[1:]))
+    except InvalidTopicError as error:
+        return fail(f"invalid topic: {error.raw}")
+    except (UsageError, TransportError) as error:
+        return fail(str(error))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+
+
+def parse(args: list[str]) -> Options:
+    """Flags stand before the first word. Raises `UsageError` for an unknown one."""
+    options = Options()
+    rest = list(args)
+    while rest and rest[0].startswith("-"):
+        flag = rest.pop(0)
+        if flag == "--json":
+            options.json = True
+        elif flag.startswith("--user="):
+            options.user = flag.removeprefix("--user=")
+        elif flag == "--user" and rest:
+            options.user = rest.pop(0)
+        else:
+            hint = " Did you mean --daemon?" if flag == "--deamon" else ""
+            raise UsageError(f"unknown flag '{flag}'.{hint}")
+    if "--json" in rest[-1:]:
+        options.json = True
+        rest.pop()
+    if not rest:
+        raise UsageError("no topic or command given. See string --help.")
+    options.words = rest
+    return options
+
+
+def topic_of(command: str) -> str:
+    """The topic of a command given without one: `/open app:x` and `/open bash:x` name theirs."""
+    verb, _, target = command.partition(" ")
+    target = target.strip()
+    if verb == "/open" and target.startswith(("app:", "bash:")):
+        return target
+    return DEFAULT_TOPIC
+
+
+def join(words: list[str]) -> str:
+    """The command in one string: a single word unchanged, several quoted where they need it."""
+    return words[0] if len(words) == 1 else " ".join(map(quote, words))
+
+
+def quote(word: str) -> str:
+    """Quote a word so that the tokeniser restores it: it has quotes, but no escapes."""
+    if word and not any(c.isspace() or c in "\"'" for c in word):
+        return word
+    pieces = []
+    for index, run in enumerate(word.split("'")):
+        if index:
+            pieces.append('"\'"')
+        if run:
+            pieces.append(f"'{run}'")
+    return "".join(pieces) or "''"
+
+
+def connect(options: Options) -> Connection:
+    """A connection to a running daemon that knows the user; starts the daemon if needed."""
+    port = port_from_environment()
+    connection = Connection(port)
+    home = os.environ.get("STRINGD_HOME") or f"~/.string/users/{options.user}"
+    home = os.path.abspath(os.path.expanduser(home))
+    os.makedirs(home, mode=0o700, exist_ok=True)
+    try:
+        register(connection, options.user, home)
+    except TransportError:
+        if healthy(port):
+            raise
+        if not start(port):
+            raise TransportError(f"failed to start stringd on port {port}") from None
+        register(connection, options.user, home)
+    return connection
+
+
+def once(options: Options, topic: Topic, command: str) -> int:
+    """Run one command, print its reply, and tell by the exit code whether it succeeded."""
+    connection = connect(options)
+    try:
+        reply = execute(connection, options.user, topic.canonical, command, working_directory())
+    finally:
+        connection.close()
+    show(reply, topic, as_json=options.json)
+    return 0 if reply.ok else 1
+
+
+def converse(options: Options, topic: Topic) -> int:
+    """Read commands line by line until the end of input, `/exit` or `/quit`."""
+    connection = connect(options)
+    on_terminal = sys.stdin.isatty()
+    try:
+        while True:
+            if on_terminal:
+                sys.stderr.write(f"[{topic}] > ")
+                sys.stderr.flush()
+            line = sys.stdin.readline()
+            command = line.strip()
+            if not line or command in ("/exit", "/quit"):
+                break
+            if not command:
+                continue
+            try:
+                reply = execute(
+                    connection, options.user, topic.canonical, command, working_directory()
+                )
+                show(reply, topic, as_json=options.json)
+            except TransportError as error:
+                fail(str(error))
+    except KeyboardInterrupt:
+        pass
+    finally:
+        connection.close()
+    if on_terminal:
+        sys.stderr.write("\nBye.\n")
+    return 0
+
+
+def show(reply: ExecReply, topic: Topic, *, as_json: bool) -> None:
+    """Print a reply as a text block, or as one line of JSON."""
+    if as_json:
+        import json
+
+        fields = {"ok": reply.ok, "topic": topic.canonical}
+        if not reply.ok:
+            fields["code"] = reply.code
+        text = json.dumps({**fields, "content": reply.content}, ensure_ascii=False)
+    else:
+        content = reply.content
+        if CHANNEL in content:
+            from stringd.wire.chanflow import escape
+
+            content = escape(content)
+        text = f"<{CHANNEL}=string:{topic}>\n{content}\n</{CHANNEL}>"
+    if sys.stdout.isatty():
+        text = visible(text)
+    sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "replace"))
+    sys.stdout.flush()
+
+
+def visible(text: str) -> str:
+    """Control characters spelled out, so that no reply can drive the terminal it is shown on."""
+    return "".join(
+        c
+        if c in "\n\t" or c.isprintable() or not (c < " " or "\x7f" <= c < "\xa0")
+        else f"\\x{ord(c):02x}"
+        for c in text
+    )
+
+
+def control(args: list[str]) -> int:
+    """`string --daemon …`."""
+    verb = args[0] if args else "start"
+    rest = [word for word in args[1:] if word != "--log"]
+    log = "--log" in args
+    port = parse_port("port", rest[0]) if rest else port_from_environment()
+    if verb == "start":
+        return control_start(port, log=log)
+    if verb == "stop":
+        return control_stop(port)
+    if verb == "status":
+        return control_status(port)
+    if verb == "foreground":
+        from stringd.cli.serve import main as serve
+
+        return serve("serve", ["--port", str(port), *(["--log"] if log else [])])
+    sys.stderr.write(
+        f"string: unknown daemon command: {verb}\nUsage: string --daemon [start|stop|status]\n"
+    )
+    return 1
+
+
+def control_start(port: int, *, log: bool = False) -> int:
+    """Start the daemon unless it runs."""
+    if healthy(port):
+        print(f"stringd already running on port {port}")
+        return 0
+    if not start(port, log=log):
+        return fail(f"failed to start stringd on port {port}")
+    print(f"stringd started on port {port}")
+    return 0
+
+
+def control_stop(port: int) -> int:
+    """Stop the daemon if it runs."""
+    if not healthy(port):
+        print("stringd is not running")
+        return 0
+    if not stop(port):
+        return fail(f"stringd on port {port} does not stop")
+    print("stringd stopped")
+    return 0
+
+
+def control_status(port: int) -> int:
+    """Tell whether the daemon runs; exit 1 when it does not."""
+    import json
+
+    try:
+        reply = Connection(port, timeout=5.0).request("GET", "/health")
+    except TransportError:
+        print("stringd is not running")
+        return 1
+    held = json.loads(reply.body)
+    print(
+        f"stringd running on port {port} — {held['users']} user(s), {held['sessions']} session(s)"
+    )
+    return 0
+
+
+def working_directory() -> str | None:
+    """The directory we vouch for; none when it was removed under us."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def fail(reason: str) -> int:
+    sys.stderr.write(f"string: {reason}\n")
+    return 1

@@ -1,0 +1,85 @@
+"""Asking the daemon to run one command, and reading its three events.
+
+Imports nothing slow: `json` is left out on purpose, its C core does both jobs.
+"""
+
+try:
+    from _json import encode_basestring, scanstring
+except ImportError:
+    from json.decoder import scanstring  # type: ignore[no-redef]
+    from json.encoder import encode_basestring  # type: ignore[no-redef]
+
+from stringd.client.http import Connection, Reply
+
+
+class ExecReply:
+    """What a command answered. `content` has no `re:` line; `code` is None on success."""
+
+    __slots__ = ("code", "content", "ok")
+
+    def __init__(self, ok: bool, code: str | None, content: str) -> None:
+        self.ok = ok
+        self.code = code
+        self.content = content
+
+
+def json_object(**fields: str | None) -> bytes:
+    """A JSON object of strings; fields that are None are left out."""
+    pairs = (
+        f"{encode_basestring(key)}:{encode_basestring(value)}"
+        for key, value in fields.items()
+        if value is not None
+    )
+    return f"{{{','.join(pairs)}}}".encode("utf-8", "surrogatepass")
+
+
+def execute(
+    connection: Connection, user_id: str, topic: str, cmd: str, cwd: str | None = None
+) -> ExecReply:
+    """Run one command. Raises `TransportError` only when the daemon cannot be talked to."""
+    reply = connection.request(
+        "POST",
+        "/exec",
+        json_object(cmd=cmd, topic=topic, cwd=cwd),
+        {"X-User-Id": user_id, "Accept": "text/event-stream"},
+    )
+    return _refused(reply) if reply.status != 200 else parse_events(reply.body)
+
+
+def parse_events(body: bytes) -> ExecReply:
+    """The result in an SSE body; one without all three events is incomplete."""
+    events = {}
+    for block in body.decode("utf-8", "replace").split("\n\n"):
+        name, _, data = block.partition("\ndata: ")
+        events[name.removeprefix("event: ")] = data
+    head, content = events.get("head"), events.get("content")
+    if head is None or content is None or "done" not in events or not content.startswith('"'):
+        return ExecReply(False, "STREAM_INCOMPLETE", "The answer ended before it was complete.")
+    text, _ = scanstring(content, 1)
+    code = None
+    if not head.startswith('{"ok":true'):
+        import json
+
+        code = json.loads(head).get("code")
+    return ExecReply(code is None and head.startswith('{"ok":true'), code, strip_prefix(text))
+
+
+def strip_prefix(content: str) -> str:
+    """Content without its `re: …` line."""
+    return content.partition("\n")[2] if content.startswith("re: ") else content
+
+
+def _refused(reply: Reply) -> ExecReply:
+    import json
+
+    text = reply.body.decode("utf-8", "replace")
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        fields = {}
+    if not isinstance(fields, dict):
+        fields = {}
+    error = fields.get("error")
+    if error in ("QUEUE_FULL", "QUEUE_TIMEOUT"):
+        return ExecReply(False, error, str(fields.get("message", "")))
+    return ExecReply(False, "HTTP_ERROR", str(error or fields.get("message") or text))

@@ -1,0 +1,160 @@
+"""The smallest HTTP client that can talk to the daemon: one keep-alive connection on loopback.
+
+`string` must start faster than `http.client` can be imported, so this imports only `socket`.
+"""
+
+import socket
+
+LOOPBACK = "127.0.0.1"
+
+
+class TransportError(Exception):
+    """The daemon could not be reached, or did not answer in HTTP."""
+
+
+class Reply:
+    """A whole response."""
+
+    __slots__ = ("body", "closes", "status")
+
+    def __init__(self, status: int, body: bytes, *, closes: bool) -> None:
+        self.status = status
+        self.body = body
+        self.closes = closes
+
+
+class Connection:
+    """A connection that is opened on first use and again after the peer closed it."""
+
+    def __init__(self, port: int, timeout: float | None = None) -> None:
+        self.port = port
+        self.timeout = timeout
+        self._socket: socket.socket | None = None
+        self._buffer = b""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> Reply:
+        """Send one request and read its whole answer. Raises `TransportError`. Never retries."""
+        try:
+            return self._exchange(self._message(method, path, body, headers or {}))
+        except OSError as error:
+            self.close()
+            reason = error.strerror or str(error) or type(error).__name__
+            raise TransportError(f"cannot reach stringd on port {self.port}: {reason}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection; the next request opens a new one."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._buffer = b""
+
+    def _message(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> bytes:
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {LOOPBACK}:{self.port}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        if body is not None:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+
+    def _exchange(self, message: bytes) -> Reply:
+        if self._socket is not None and self._peer_left(self._socket):
+            self.close()
+        if self._socket is None:
+            self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            self._socket.settimeout(self.timeout)
+            self._socket.connect((LOOPBACK, self.port))
+        self._socket.sendall(message)
+        reply = self._read_reply()
+        if reply.closes:
+            self.close()
+        return reply
+
+    def _peer_left(self, connected: socket.socket) -> bool:
+        """Whether an idle connection was closed meanwhile; noticed before anything is sent."""
+        connected.setblocking(False)
+        try:
+            return connected.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:
+            return False
+        finally:
+            connected.settimeout(self.timeout)
+
+    def _read_reply(self) -> Reply:
+        head = self._read_until(b"\r\n\r\n").decode("latin-1").split("\r\n")
+        version, _, rest = head[0].partition(" ")
+        if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+            raise TransportError(f"port {self.port} does not speak HTTP")
+        headers = {}
+        for line in head[1:]:
+            name, _, value = line.partition(":")
+            headers[name.lower()] = value.strip()
+        status = int(rest[:3])
+        if "chunked" in headers.get("transfer-encoding", ""):
+            body = self._read_chunks()
+        elif status in (204, 304):
+            body = b""
+        elif "content-length" in headers:
+            body = self._read_exactly(int(headers["content-length"]))
+        else:
+            body = self._read_to_end()
+            return Reply(status, body, closes=True)
+        return Reply(status, body, closes="close" in headers.get("connection", "").lower())
+
+    def _read_chunks(self) -> bytes:
+        """The body so far, also when the peer leaves half-way: the events tell what is missing."""
+        chunks = []
+        try:
+            while size := int(self._read_until(b"\r\n").partition(b";")[0], 16):
+                chunks.append(self._read_exactly(size))
+                self._read_until(b"\r\n")
+            self._read_until(b"\r\n")
+        except _PeerClosedError:
+            self.close()
+        return b"".join(chunks)
+
+    def _read_until(self, mark: bytes) -> bytes:
+        while (end := self._buffer.find(mark)) < 0:
+            self._fill()
+        found, self._buffer = self._buffer[:end], self._buffer[end + len(mark) :]
+        return found
+
+    def _read_exactly(self, size: int) -> bytes:
+        parts = [self._buffer]
+        held = len(self._buffer)
+        while held < size:
+            self._buffer = b""
+            self._fill()
+            parts.append(self._buffer)
+            held += len(self._buffer)
+        joined = b"".join(parts)
+        self._buffer = joined[size:]
+        return joined[:size]
+
+    def _read_to_end(self) -> bytes:
+        try:
+            while True:
+                self._fill()
+        except _PeerClosedError:
+            return self._buffer
+
+    def _fill(self) -> None:
+        assert self._socket is not None
+        data = self._socket.recv(262144)
+        if not data:
+            raise _PeerClosedError(self.port)
+        self._buffer += data
+
+
+class _PeerClosedError(TransportError):
+    def __init__(self, port: int) -> None:
+        super().__init__(f"stringd on port {port} closed the connection")

@@ -1,0 +1,42 @@
+"""The table of commands. A new command is a handler in a module here and one entry below."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from stringd.runtime.command import parse_command
+from stringd.runtime.commands import help as help_command
+from stringd.runtime.commands import info, listing, topics, variables
+from stringd.runtime.commands.call import Call
+from stringd.runtime.errors import CommandError
+from stringd.wire.result import Result
+
+if TYPE_CHECKING:
+    from stringd.runtime.runtime import Runtime
+    from stringd.runtime.session import Session
+
+Handler = Callable[[Call], Result | Awaitable[Result]]
+
+COMMANDS: Final[dict[str, Handler]] = {
+    "help": help_command.help_,
+    "info": info.info,
+    "set": variables.set_,
+    "close": topics.close,
+    "ls": listing.ls,
+    "topics": topics.topics,
+    "sessions": topics.topics,
+    "session": topics.session,
+}
+
+
+def dispatch(
+    runtime: "Runtime", session: "Session", text: str, cwd: str | None
+) -> Result | Awaitable[Result]:
+    """Route one command to its handler. Raises `CommandError` when there is none."""
+    line = parse_command(text)
+    handler = COMMANDS.get(line.name)
+    if handler is None:
+        raise CommandError(
+            "COMMAND_UNSUPPORTED",
+            f"Unknown command: /{line.typed}\nUse /info to see available commands.",
+        )
+    return handler(Call(runtime, session, line, cwd))

@@ -1,0 +1,63 @@
+"""`/help`: what can be typed."""
+
+from typing import Final
+
+from stringd.runtime.commands.call import Call
+from stringd.wire.result import Result
+
+GROUPS: Final = {
+    "Navigation": (
+        ("/open <path|url|@shortcut>", "Open a document, a #block of it, or a directory"),
+        ("/back", "Return to the previous page"),
+        ("/refresh", "Load the current page again"),
+        ("/nav [name|page|scaffold]", "Show menus and shortcuts"),
+        ("/ls [path]", "List a directory"),
+        ("/close [topic]", "Forget the document, variables and history"),
+    ),
+    "Actions": (
+        ("/act", "List the actions of this page"),
+        ("/act.<name> [--flags]", "Run an action"),
+        ("/act.<name> --help", "Show what an action takes"),
+    ),
+    "State": (
+        ("/info [@shortcut]", "Show where this topic stands"),
+        ("/source", "Show the source of the current page"),
+        ('/set {var} = "value"', "Set a variable of this topic"),
+        ('/set $VAR = "value"', "Set a persistent variable"),
+        ("/set", "List variables"),
+    ),
+    "Editing": (
+        ("/edit <path>[#block]", "Show source with line numbers; with a body, replace it"),
+        ("/write <path>", "Write the body to a file (--new: only if it does not exist)"),
+        ("/append <path>", "Add the body to the end of a file"),
+        ("/replace <path>:L5-L10", "Replace lines with the body"),
+        ("/replace <path>", "Replace exact text: old, a line ---, new (--all: every one)"),
+        ("/verify <path>#<block>", "Show a block as an edit would find it"),
+        ("/undo", "Revert this topic's last edit"),
+    ),
+    "Topics": (
+        ("/topics [type]", "List open topics"),
+        ("/session close [name]", "Close a topic"),
+    ),
+    "Tools": (("/tool:<name>[.<action>]", "Run a tool without leaving this page"),),
+    "Shell": (("/exec <command>", "Run one command in a fresh shell"),),
+    "Packages": (
+        ("/install <source>", "Install an app or a tool"),
+        ("/uninstall <name>", "Remove one"),
+    ),
+}
+
+
+def help_(call: Call) -> Result:
+    """Every command in groups, then the actions of the open page."""
+    width = max(len(form) for entries in GROUPS.values() for form, _ in entries) + 2
+    lines = [
+        "## String Commands",
+        "",
+        "Input must start with /. Text after the first line is the body of writing commands.",
+    ]
+    for group, entries in GROUPS.items():
+        lines += ["", f"### {group}"]
+        lines += [f"{form:<{width}}{summary}" for form, summary in entries]
+    lines += call.session.action_help()
+    return Result.page("String Commands", "\n".join(lines))

@@ -1,0 +1,89 @@
+"""Persistent `$VARIABLES`: where each topic keeps them, and how they are shown.
+
+`app:a:c` stores in `<home>/apps/a/c/env.json`, `app:a` in `<home>/apps/a/env.json`, every other
+topic under `env` in `<home>/config.json`. Reading goes from the narrowest scope to the widest.
+"""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from stringd.runtime.errors import CommandError
+from stringd.runtime.storage import make_private_directory, write_atomically
+from stringd.wire.topic import Topic
+
+SHOWN_CHARACTERS: Final = 3
+"""Of a persistent value a reply shows at most this much: enough to recognise, not to use."""
+
+
+class Scope(NamedTuple):
+    """One place that holds variables. The global one shares its file with other settings."""
+
+    name: str
+    path: Path
+    is_global: bool
+
+
+def scopes(home: str, topic: Topic) -> list[Scope]:
+    """The scopes visible in a topic, narrowest first; `/set` writes to the first."""
+    root = Path(home)
+    found = [Scope("global", root / "config.json", True)]
+    if topic.type == "app":
+        app, _, config = topic.name.partition(":")
+        found.insert(0, Scope(app, root / "apps" / app / "env.json", False))
+        if config:
+            path = root / "apps" / app / config / "env.json"
+            found.insert(0, Scope(topic.name, path, False))
+    return found
+
+
+def visible(home: str, topic: Topic) -> dict[str, str]:
+    """Every variable a topic can read."""
+    merged: dict[str, str] = {}
+    for scope in reversed(scopes(home, topic)):
+        merged.update(_variables(scope, _read(scope.path)))
+    return merged
+
+
+def store(home: str, topic: Topic, values: dict[str, str]) -> Scope:
+    """Keep values in the topic's own scope, all in one write."""
+    scope = scopes(home, topic)[0]
+    content = _read(scope.path)
+    merged = {**_variables(scope, content), **values}
+    content = {**content, "env": merged} if scope.is_global else dict[str, object](merged)
+    try:
+        make_private_directory(scope.path.parent)
+        text = msgspec.json.format(msgspec.json.encode(content), indent=2)
+        write_atomically(scope.path, text + b"\n", 0o600)
+    except OSError as error:
+        raise CommandError(
+            "INTERNAL_ERROR", f"Could not store variables: {error.strerror}"
+        ) from error
+    return scope
+
+
+def masked(value: str, *, show: bool) -> str:
+    """A persistent value as replies show it."""
+    if show or len(value) <= SHOWN_CHARACTERS:
+        return value
+    return f"{value[:SHOWN_CHARACTERS]}…"
+
+
+def _variables(scope: Scope, content: dict[str, object]) -> dict[str, str]:
+    held = content.get("env") if scope.is_global else content
+    if not isinstance(held, dict):
+        return {}
+    return {key: value for key, value in held.items() if isinstance(value, str)}
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        content = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CommandError(
+            "LOAD_ERROR", f"{path.name} cannot be read: {error}\nRecovery: mend or remove {path}"
+        ) from error
+    return content if isinstance(content, dict) else {}

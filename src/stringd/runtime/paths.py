@@ -1,0 +1,94 @@
+"""Where files may be: the one door through which a typed path becomes a path we open.
+
+File commands reach the user's home, the paths its owner allowed and, for one request, the
+directory its client vouched for. The daemon's own data is never reachable. Symbolic links are
+resolved before the decision. This guards against a model's mistakes; it is not a sandbox.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from stringd.runtime.errors import CommandError
+
+if TYPE_CHECKING:
+    from stringd.runtime.commands.call import Call
+
+
+class FilePath(NamedTuple):
+    """A path that passed the door. Names are shown from `path`; files are opened at `real`."""
+
+    typed: str
+    path: Path
+    real: Path
+
+
+def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
+    """Resolve what was typed and check that it may be reached.
+
+    Relative names start at `base`, by default where the topic stands. Raises `CommandError`
+    with `FILE_NOT_ALLOWED` or `INVALID_PATH`.
+    """
+    if "\0" in typed:
+        raise CommandError("INVALID_PATH", "A path cannot contain a NUL character.")
+    path = Path(os.path.normpath(_absolute(call, typed, base)))
+    real = _real(path)
+    if _within(real, _real(call.runtime.settings.data_dir)):
+        raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
+    if not any(_within(real, root) for root in _roots(call)):
+        # A file is allowed through its directory, so that its neighbours come along.
+        wanted = path if path.is_dir() else path.parent
+        raise CommandError(
+            "FILE_NOT_ALLOWED",
+            f"Path outside workspace: {typed}\n"
+            f"Recovery: work inside the home directory, or ask the owner to run: "
+            f"stringd allow {wanted}",
+        )
+    return FilePath(typed, path, real)
+
+
+def standing_directory(call: "Call") -> Path:
+    """Where the topic stands: the opened directory, the open document's, or home."""
+    session = call.session
+    return session.directory or session.document_directory() or Path(session.user.home)
+
+
+def display(home: str, path: Path) -> str:
+    """A path as replies show it: relative to home when inside it, else absolute."""
+    try:
+        return str(path.relative_to(home))
+    except ValueError:
+        return str(path)
+
+
+def _absolute(call: "Call", typed: str, base: Path | None) -> Path:
+    home = Path(call.session.user.home)
+    if typed == "~" or typed.startswith("~/"):
+        return home / typed[2:]
+    if typed.startswith("file://"):
+        return Path(unquote(urlsplit(typed).path))
+    if base is not None:
+        return base / typed
+    stands = standing_directory(call)
+    if call.cwd is not None and stands == home and _explicitly_relative(typed):
+        return Path(call.cwd) / typed
+    return stands / typed
+
+
+def _explicitly_relative(typed: str) -> bool:
+    return typed in (".", "..") or typed.startswith(("./", "../"))
+
+
+def _roots(call: "Call") -> list[Path]:
+    user = call.session.user
+    given = [user.home, *user.allowed_paths, *([call.cwd] if call.cwd else [])]
+    return [_real(Path(path)) for path in given]
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _within(path: Path, root: Path) -> bool:
+    return path == root or root in path.parents

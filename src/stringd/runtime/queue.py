@@ -1,0 +1,56 @@
+"""One command at a time per topic; the next ones wait in order."""
+
+import asyncio
+from collections import deque
+from typing import Final
+
+from stringd.runtime.errors import QueueFullError
+
+MAX_WAITING: Final = 16
+
+
+class TopicQueue:
+    """The turn order of one topic. `enter()` and `leave()` bracket every command."""
+
+    __slots__ = ("_busy", "_waiting")
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def busy(self) -> bool:
+        return self._busy
+
+    @property
+    def length(self) -> int:
+        """How many commands wait."""
+        return len(self._waiting)
+
+    def enter(self) -> asyncio.Future[None] | None:
+        """Take the turn now (None), or a place in line whose future resolves with the turn.
+
+        Raises `QueueFullError` when every place is taken.
+        """
+        if not self._busy:
+            self._busy = True
+            return None
+        if len(self._waiting) >= MAX_WAITING:
+            raise QueueFullError
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        return place
+
+    def abandon(self, place: asyncio.Future[None]) -> None:
+        """Give up a place in line, or the turn it has just become."""
+        if place in self._waiting:
+            self._waiting.remove(place)
+        elif place.done():
+            self.leave()
+
+    def leave(self) -> None:
+        """End the running command: the first in line gets the turn."""
+        if self._waiting:
+            self._waiting.popleft().set_result(None)
+        else:
+            self._busy = False

@@ -1,0 +1,15 @@
+"""What the runtime is told by whoever assembles it."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class RuntimeSettings(NamedTuple):
+    """Paths and limits; times are seconds."""
+
+    data_dir: Path
+    bash_timeout: float = 120.0
+    bash_quiet: float = 10.0
+    http_action_timeout: float = 60.0
+    cli_action_timeout: float = 120.0
+    show_secrets: bool = False

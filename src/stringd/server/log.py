@@ -1,0 +1,71 @@
+"""The daemon's log: one line an event, off unless asked for.
+
+`[<time>] INFO  <event> k=v k="v with space"`; at 10 MiB the file becomes `stringd.log.1`.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Final
+
+MAX_LOG_BYTES: Final = 10 * 1024 * 1024
+
+
+class EventLog:
+    """Appends events to `<directory>/stringd.log`; with no directory it is silent."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._path = directory / "stringd.log" if directory else None
+        self._file: IO[str] | None = None
+        if self._path is not None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._open()
+
+    @property
+    def enabled(self) -> bool:
+        return self._file is not None
+
+    def info(self, event: str, **fields: object) -> None:
+        """Record what happened; fields that are None are left out."""
+        self._write("INFO  ", event, fields)
+
+    def error(self, event: str, **fields: object) -> None:
+        """Record what went wrong."""
+        self._write("ERROR ", event, fields)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> None:
+        assert self._path is not None
+        self._file = open(self._path, "a", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self._path.chmod(0o600)
+
+    def _write(self, level: str, event: str, fields: dict[str, object]) -> None:
+        if self._file is None:
+            return
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        pairs = "".join(
+            f" {key}={_value(item)}" for key, item in fields.items() if item is not None
+        )
+        self._file.write(f"[{now}] {level}{event}{pairs}\n")
+        self._file.flush()
+        if self._file.tell() >= MAX_LOG_BYTES:
+            self._rotate()
+
+    def _rotate(self) -> None:
+        assert self._path is not None
+        self.close()
+        self._path.replace(self._path.with_name("stringd.log.1"))
+        self._open()
+
+
+def _value(item: object) -> str:
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    text = str(item)
+    if text and not any(c.isspace() or c in '"=\\' or not c.isprintable() for c in text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{"".join(c if c.isprintable() else "?" for c in escaped)}"'

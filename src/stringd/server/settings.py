@@ -1,0 +1,100 @@
+"""Every setting of the daemon, read once from the environment and the command line."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stringd.runtime.settings import RuntimeSettings
+
+DEFAULT_PORT: Final = 3100
+
+
+class SettingsError(ValueError):
+    """A setting has an unusable value; `str()` names the setting and the value."""
+
+
+class Settings(NamedTuple):
+    """What `stringd serve` runs with; times are seconds."""
+
+    port: int
+    data_dir: Path
+    runtime: RuntimeSettings
+    runs_port: int | None = None
+    queue_timeout: float = 60.0
+    allow_origins: tuple[str, ...] = ()
+    log: bool = False
+
+
+VARIABLES: Final = {
+    "STRINGD_PORT": "port to listen on (3100)",
+    "STRINGD_DATA_DIR": "where the daemon keeps its state (.stringd in the working directory)",
+    "STRINGD_LOG": "1 writes logs/stringd.log in the data directory",
+    "STRINGD_ALLOW_ORIGINS": "web origins that may call the daemon, separated by commas",
+    "STRINGD_QUEUE_TIMEOUT_MS": "longest wait for a busy topic (60000)",
+    "STRINGD_BASH_TIMEOUT_MS": "time limit of a shell command (120000)",
+    "STRINGD_BASH_QUIET_MS": "silence after which a shell command is reported as running (10000)",
+    "STRINGD_ACTION_TIMEOUT_MS": "time limit of an action (HTTP 60000, CLI 120000)",
+    "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
+}
+"""Every environment variable the daemon reads, with what it does and its default."""
+
+
+def load_settings(
+    environ: Mapping[str, str],
+    *,
+    port: str | None = None,
+    runs_port: str | None = None,
+    log: bool = False,
+) -> Settings:
+    """Read the settings; flags win over variables. Raises `SettingsError`."""
+    data_dir = Path(environ.get("STRINGD_DATA_DIR", "").strip() or ".stringd").absolute()
+    action = _seconds(environ, "STRINGD_ACTION_TIMEOUT_MS", None)
+    runtime = RuntimeSettings(
+        data_dir=data_dir,
+        bash_timeout=_seconds(environ, "STRINGD_BASH_TIMEOUT_MS", 120.0) or 120.0,
+        bash_quiet=_seconds(environ, "STRINGD_BASH_QUIET_MS", 10.0) or 10.0,
+        http_action_timeout=action or 60.0,
+        cli_action_timeout=action or 120.0,
+        show_secrets=_switch(environ, "STRINGD_SHOW_SECRETS"),
+    )
+    return Settings(
+        port=parse_port("--port", port) or configured_port(environ),
+        data_dir=data_dir,
+        runtime=runtime,
+        runs_port=parse_port("--runs-port", runs_port),
+        queue_timeout=_seconds(environ, "STRINGD_QUEUE_TIMEOUT_MS", 60.0) or 60.0,
+        allow_origins=tuple(
+            origin.strip()
+            for origin in environ.get("STRINGD_ALLOW_ORIGINS", "").split(",")
+            if origin.strip()
+        ),
+        log=log or _switch(environ, "STRINGD_LOG"),
+    )
+
+
+def configured_port(environ: Mapping[str, str]) -> int:
+    """The port of `STRINGD_PORT`, or the default when it is unset or blank."""
+    return parse_port("STRINGD_PORT", environ.get("STRINGD_PORT")) or DEFAULT_PORT
+
+
+def parse_port(name: str, value: str | None) -> int | None:
+    """A port number, None for blank. Raises `SettingsError` naming the setting and the value."""
+    text = (value or "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
+        raise SettingsError(f"{name} must be a port between 1 and 65535, not '{text}'")
+    return int(text)
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: float | None) -> float | None:
+    text = environ.get(name, "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise SettingsError(f"{name} must be a number of milliseconds above 0, not '{text}'")
+    return int(text) / 1000
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    return environ.get(name, "").strip().lower() in ("1", "true", "yes", "on")

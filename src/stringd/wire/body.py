@@ -1,0 +1,53 @@
+"""Reading JSON request bodies: strings are trimmed, wrong types are named."""
+
+import msgspec
+
+_decode = msgspec.json.Decoder().decode
+
+
+class BodyError(ValueError):
+    """The body is not what the endpoint takes; `str()` is the reason for a 400."""
+
+
+class JsonObject:
+    """A decoded request body whose fields are read one by one, in the protocol's order."""
+
+    def __init__(self, fields: dict[str, object]) -> None:
+        self._fields = fields
+
+    def text(self, *names: str) -> str | None:
+        """The first of these fields that is present, trimmed; blank and null count as absent."""
+        for name in names:
+            value = self._fields.get(name)
+            if value is None:
+                continue
+            if not isinstance(value, str):
+                raise BodyError(f"{name} must be a string")
+            if value.strip():
+                return value.strip()
+        return None
+
+    def raw_text(self, name: str) -> str | None:
+        """The field exactly as sent; null counts as absent."""
+        value = self._fields.get(name)
+        if value is not None and not isinstance(value, str):
+            raise BodyError(f"{name} must be a string")
+        return value
+
+    def texts(self, name: str) -> list[str] | None:
+        """A list of strings, or None when the field is absent."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return value
+        raise BodyError(f"{name} must be an array of strings")
+
+
+def parse_object(body: bytes) -> JsonObject | None:
+    """The JSON object in `body`, or None when it is no JSON or no object."""
+    try:
+        value = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return JsonObject(value) if isinstance(value, dict) else None

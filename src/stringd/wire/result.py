@@ -1,0 +1,65 @@
+"""What a command yields, and its two encodings.
+
+A command answers with one `Result`. The HTTP wire prints the response format: a system message,
+for pages followed by `---` and the content. The ChanFlow wire prints the transport form: `✓`
+feedback with the diff below it, `✗ CODE: message` for errors. Pages read the same on both.
+"""
+
+import msgspec
+
+
+class Result(msgspec.Struct, frozen=True, gc=False):
+    """The outcome of one command.
+
+    `content` is what stands below the `---`; `None` means a confirmation without one.
+    `feedback`, `diff` and `mode` show only in the transport form.
+    """
+
+    ok: bool
+    message: str
+    content: str | None = None
+    code: str | None = None
+    feedback: str | None = None
+    diff: str | None = None
+    mode: str | None = None
+
+    @classmethod
+    def page(cls, message: str, content: str) -> "Result":
+        """A system message and the content it announces."""
+        return cls(True, message, content)
+
+    @classmethod
+    def done(
+        cls,
+        message: str,
+        *,
+        feedback: str | None = None,
+        diff: str | None = None,
+        mode: str | None = None,
+    ) -> "Result":
+        """A confirmation. An edit adds its summary, its diff and `mode="edit"`."""
+        return cls(True, message, feedback=feedback, diff=diff, mode=mode)
+
+    @classmethod
+    def error(cls, code: str | None, message: str, content: str | None = None) -> "Result":
+        """A failure. Only shell failures carry content (their output)."""
+        return cls(False, message, content, code)
+
+
+def response_text(result: Result) -> str:
+    """The body of a reply on the HTTP wire, without its `re:` line."""
+    text = result.message
+    if result.content is not None:
+        text = f"{text}\n---\n{result.content}" if text else result.content
+    return text if result.ok else f"ERROR({result.code or 'UNKNOWN'}): {text}"
+
+
+def transport_text(result: Result) -> str:
+    """The payload of a ChanFlow reply block."""
+    if result.content is not None:
+        page = f"{result.message}\n---\n{result.content}" if result.message else result.content
+        return page if result.ok else f"✗ {result.code or 'UNKNOWN'}: {page}"
+    if not result.ok:
+        return f"✗ {result.code or 'UNKNOWN'}: {result.message}"
+    confirmation = f"✓ {result.feedback or result.message}"
+    return f"{confirmation}\n\n{result.diff}" if result.diff else confirmation
