@@ -1,0 +1,68 @@
+"""Directives: `[!type:name](path)` alone on a line, outside fences and blocks. Never rendered."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from stringd.documents.diagnostics import Finding
+from stringd.documents.scan import Fences, blank, line_end, line_start
+
+_DIRECTIVE = re.compile(
+    r"\[!(nav|menu|include|requirements)(?::([A-Za-z0-9_-]+))?\]"
+    r"\([ \t]*([^\n]*?)[ \t]*\)[ \t\r]*(?:\n|\Z)"
+)
+RESERVED_MENU: Final = "page"
+
+
+class Directive(NamedTuple):
+    """One directive line."""
+
+    start: int
+    end: int
+    type: str
+    """`nav` (also for `menu`), `include` or `requirements`."""
+    name: str | None
+    path: str
+    written: str
+    """The type as the author wrote it."""
+
+
+class Include(NamedTuple):
+    """`[!include:id](path)`: block `id` of `path`; an empty path means the sibling source file."""
+
+    id: str
+    path: str
+
+    @property
+    def file(self) -> str:
+        return self.path.partition("#")[0]
+
+    @property
+    def block(self) -> str:
+        """The block to take: the path's own fragment if it has one, else the directive's id."""
+        return self.path.partition("#")[2] or self.id
+
+
+def directives(source: str, fences: Fences, start: int) -> list[Directive]:
+    """Directive lines outside fences, in order."""
+    found: list[Directive] = []
+    position = start
+    while (hit := source.find("[!", position)) >= 0:
+        first = line_start(source, hit, position)
+        match = _DIRECTIVE.match(source, hit) if blank(source, first, hit) else None
+        if match is not None and not fences.covers(hit):
+            path = match[3].removeprefix("<").removesuffix(">")
+            type_ = "nav" if match[1] == "menu" else match[1]
+            found.append(Directive(first, match.end(), type_, match[2], path, match[1]))
+        position = line_end(source, hit)
+    return found
+
+
+def directive_findings(found: list[Directive]) -> Iterator[Finding]:
+    for each in found:
+        if each.name is None and each.type != "requirements":
+            text = f"[!{each.written}] requires an id — use [!{each.written}:name](path)"
+            yield Finding(each.start, "MISSING_IDENTIFIER", text)
+        elif each.type == "nav" and each.name == RESERVED_MENU:
+            text = f'[!{each.written}:page] is not a menu: "page" names this page\'s own shortcuts'
+            yield Finding(each.start, "RESERVED_NAME", text)

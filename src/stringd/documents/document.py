@@ -1,0 +1,375 @@
+"""A document: one text parsed as SFMD, every part found when it is first asked for.
+
+Parsing never raises and never changes the text: `parse(source).source == source` for any text.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from stringd.documents import frontmatter as header
+from stringd.documents.action_blocks import Action, action_info, parse_action
+from stringd.documents.blocks import (
+    BlockSpan,
+    Heading,
+    Marker,
+    heading_block,
+    headings,
+    marker_blocks,
+    marker_findings,
+    markers,
+)
+from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
+from stringd.documents.directives import (
+    RESERVED_MENU,
+    Directive,
+    Include,
+    directive_findings,
+    directives,
+)
+from stringd.documents.links import Link
+from stringd.documents.scan import Fence, Fences
+from stringd.documents.shortcuts import (
+    Defined,
+    Definition,
+    Menu,
+    MenuEntry,
+    Shortcut,
+    define,
+    defined_shortcut,
+    definitions,
+    linked_lines,
+    unknown_shortcut,
+    used_shortcut,
+)
+
+SFMD_VERSION: Final = (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvVariable:
+    """One entry of the frontmatter's `env` list."""
+
+    name: str
+    description: str = ""
+    default: str | None = None
+
+
+class Document:
+    """A loaded text and everything SFMD finds in it. Treat as immutable; made by `parse`."""
+
+    def __init__(
+        self, source: str, uri: str = "", *, original: str | None = None, converted: bool = False
+    ) -> None:
+        self.source = source
+        """The text that is parsed, rendered and edited."""
+        self.uri = uri
+        self.original = source if original is None else original
+        """What was loaded, before any conversion: what `/source` shows."""
+        self.converted = converted
+        """Whether `source` was made from HTML."""
+
+    @cached_property
+    def body_start(self) -> int:
+        """Offset of the text below the frontmatter."""
+        return header.body_start(self.source)
+
+    @cached_property
+    def frontmatter(self) -> dict[str, header.Value]:
+        return header.frontmatter(self.source) if self.body_start else {}
+
+    @property
+    def title(self) -> str | None:
+        """The frontmatter title, if it is text."""
+        return self._text("title")
+
+    @property
+    def default_action(self) -> str | None:
+        """Id of the action to run after opening; the action itself may not exist."""
+        return self._text("default")
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """Names of persistent variables the document needs, without `$`."""
+        listed = self.frontmatter.get("requires")
+        names = listed.replace(",", " ").split() if isinstance(listed, str) else listed
+        if not isinstance(names, list):
+            return ()
+        return tuple(name.strip().removeprefix("$") for name in names if isinstance(name, str))
+
+    @property
+    def env(self) -> tuple[EnvVariable, ...]:
+        """The variables the `env` list declares, in either of its two shapes."""
+        listed = self.frontmatter.get("env")
+        read = [_env_variable(entry) for entry in listed] if isinstance(listed, list) else []
+        return tuple(variable for variable in read if variable is not None)
+
+    @property
+    def unsupported_version(self) -> str | None:
+        """The declared `sfmd` version, if it is higher than the one spoken here."""
+        declared = str(self.frontmatter.get("sfmd", ""))
+        parts = declared.split(".")
+        if not all(part.isdecimal() for part in parts) or not parts[0]:
+            return None
+        return declared if tuple(int(part) for part in parts[:2]) > SFMD_VERSION else None
+
+    @cached_property
+    def fences(self) -> Fences:
+        return Fences(self.source, self.body_start)
+
+    @cached_property
+    def markers(self) -> list[Marker]:
+        return markers(self.source, self.fences, self.body_start)
+
+    @cached_property
+    def blocks(self) -> dict[str, BlockSpan]:
+        """Marker blocks by id, in document order."""
+        return marker_blocks(self.markers)
+
+    @cached_property
+    def block_ids(self) -> tuple[str, ...]:
+        """Ids a reader can open: marker blocks in order, then includes."""
+        return tuple(dict.fromkeys([*self.blocks, *(each.id for each in self.includes)]))
+
+    @cached_property
+    def headings(self) -> tuple[Heading, ...]:
+        return tuple(headings(self.source, self.fences, self.body_start))
+
+    @cached_property
+    def directives(self) -> list[Directive]:
+        """Every directive line outside fences, those inside blocks too."""
+        return directives(self.source, self.fences, self.body_start)
+
+    @cached_property
+    def _declared(self) -> list[Directive]:
+        """Directives that count: the ones outside marker blocks."""
+        inside = _Coverage(self.blocks.values())
+        return [each for each in self.directives if not inside.covers(each.start)]
+
+    @cached_property
+    def menus(self) -> dict[str, str]:
+        """Menu name → path of its file."""
+        found: dict[str, str] = {}
+        for each in self._declared:
+            if each.type == "nav" and each.name and each.name != RESERVED_MENU:
+                found.setdefault(each.name, each.path)
+        return found
+
+    @cached_property
+    def includes(self) -> tuple[Include, ...]:
+        named = [each for each in self._declared if each.type == "include"]
+        return tuple(Include(each.name, each.path) for each in named if each.name)
+
+    @cached_property
+    def requirements(self) -> str | None:
+        """Path of the setup document the text names."""
+        named = (each.path for each in self._declared if each.type == "requirements")
+        return next(named, None)
+
+    @cached_property
+    def definitions(self) -> list[Definition]:
+        """Reference definition lines, shortcut definitions among them."""
+        return definitions(self.source, self.fences, self.body_start)
+
+    @cached_property
+    def references(self) -> dict[str, str]:
+        """Standard references: name → url."""
+        found: dict[str, str] = {}
+        for line in self.definitions:
+            if not line.name.startswith("@"):
+                found.setdefault(line.name, line.target)
+        return found
+
+    @cached_property
+    def links(self) -> list[Link]:
+        """Every link outside code, in document order."""
+        lines = linked_lines(self.source, self.fences, self.body_start, len(self.source))
+        return [link for line in lines for link in line]
+
+    @cached_property
+    def defined(self) -> Defined:
+        if "[@" not in self.source:
+            return Defined({}, {}, [])
+        inline = [
+            (link.start, shortcut)
+            for link in self.links
+            if (shortcut := defined_shortcut(self.source, link)) is not None
+        ]
+        return define(inline, self.definitions)
+
+    @property
+    def shortcuts(self) -> Mapping[str, Shortcut]:
+        """Page shortcuts by id, in document order, inline definitions first."""
+        return self.defined.by_id
+
+    @cached_property
+    def actions(self) -> dict[str, Action]:
+        """Actions by id, in document order, each with its response template."""
+        return self._actions[0]
+
+    @cached_property
+    def _actions(self) -> tuple[dict[str, Action], list[Finding]]:
+        return _read_actions(self.source, self.fences.all)
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the author should know, in document order."""
+        found = [
+            *marker_findings(self.markers),
+            *directive_findings(self._declared),
+            *self._actions[1],
+            *self.defined.findings,
+        ]
+        return diagnose(self.source, found)
+
+    def warnings(self, menus: Iterable[Menu] = ()) -> tuple[str, ...]:
+        """Diagnostics as text, then uses of shortcuts that neither the page nor a menu defines."""
+        names = MenuNames(menus)
+        unknown = [
+            unknown_shortcut(ident, self.source[link.start + 1 : link.label_end])
+            for link in self.links
+            if (ident := used_shortcut(link)) is not None
+            and names.shown(ident, self.shortcuts) is None
+        ]
+        return (*map(str, self.diagnostics), *dict.fromkeys(unknown))
+
+    def find_block(self, ident: str) -> BlockSpan | None:
+        """Where block `id` is: markers first, then headings top to bottom."""
+        found = self.blocks.get(ident)
+        if found is None and ident:
+            every = headings(self.source, self.fences, self.body_start)
+            found = heading_block(self.source, ident, every, self.blocks.values())
+        return found
+
+    def has_block(self, ident: str) -> bool:
+        """Whether `#id` can be opened: a block, a heading, or an include of that id."""
+        return any(each.id == ident for each in self.includes) or self.find_block(ident) is not None
+
+    def _text(self, key: str) -> str | None:
+        value = self.frontmatter.get(key)
+        return value if isinstance(value, str) else None
+
+
+def parse(
+    source: str, uri: str = "", *, original: str | None = None, converted: bool = False
+) -> Document:
+    """Parse any text. Cheap: each part of the document is found when first asked for."""
+    return Document(source, uri, original=original, converted=converted)
+
+
+def parse_menu(name: str, source: str, uri: str) -> Menu:
+    """The menu a menu file describes: its inline shortcuts, in order. Targets stay as written."""
+    document = Document(source, uri)
+    entries: list[MenuEntry] = []
+    for link in document.links:
+        shortcut = defined_shortcut(source, link)
+        if shortcut is not None:
+            ident = document.defined.renamed.get(link.start, shortcut.id)
+            entries.append(MenuEntry(f"{name}.{ident}", shortcut.label, shortcut.target))
+    return Menu(name, uri, tuple({entry.id: entry for entry in reversed(entries)}.values())[::-1])
+
+
+def find_block(source: str, ident: str) -> BlockSpan | None:
+    """Where block `id` of a text is."""
+    return Document(source).find_block(ident)
+
+
+class MenuNames:
+    """Which ids the loaded menus can resolve."""
+
+    def __init__(self, menus: Iterable[Menu]) -> None:
+        ids = [entry.id for menu in menus for entry in menu.entries]
+        self._full = set(ids)
+        self._short: dict[str, str] = {}
+        for ident in ids:
+            self._short.setdefault(ident.partition(".")[2], ident)
+
+    def shown(self, ident: str, page: Mapping[str, object]) -> str | None:
+        """The id a use of `@id` is displayed with; None when nothing defines it."""
+        if ident in page or ident in self._full:
+            return ident
+        if ident.startswith("page.") and ident[5:] in page:
+            return ident
+        return self._short.get(ident)
+
+
+class _Coverage:
+    """Whether an offset lies inside any of some spans; asked with growing offsets."""
+
+    def __init__(self, spans: Iterable[BlockSpan]) -> None:
+        self._spans = sorted((span.start, span.end) for span in spans)
+        self._at = 0
+        self._reach = 0
+
+    def covers(self, position: int) -> bool:
+        while self._at < len(self._spans) and self._spans[self._at][0] <= position:
+            self._reach = max(self._reach, self._spans[self._at][1])
+            self._at += 1
+        return position < self._reach
+
+
+def _env_variable(entry: header.Value) -> EnvVariable | None:
+    if isinstance(entry, str):
+        return EnvVariable(entry.strip().removeprefix("$"))
+    if not isinstance(entry, dict) or not entry:
+        return None
+    default = entry.get("default")
+    shown = None if default is None else str(default)
+    if "name" in entry:
+        return EnvVariable(str(entry["name"]), str(entry.get("description") or ""), shown)
+    name = next((key for key in entry if key != "default"), None)
+    return EnvVariable(name, str(entry[name] or ""), shown) if name else None
+
+
+def _read_actions(source: str, fences: Iterable[Fence]) -> tuple[dict[str, Action], list[Finding]]:
+    actions: dict[str, Action] = {}
+    responses: dict[str, str] = {}
+    findings: list[Finding] = []
+    for fence in fences:
+        info = action_info(fence.info)
+        if info is None:
+            continue
+        if not fence.closed:
+            findings.append(_bad_action(fence, info.id))
+            continue
+        text = _fence_text(source, fence)
+        if info.response:
+            responses.setdefault(info.id, text)
+        elif info.id not in actions:
+            action, unread = parse_action(info.id, text)
+            if action is not None:
+                actions[info.id] = action
+            else:
+                findings.append(_bad_action(fence, info.id))
+            for line, why in unread:
+                findings.append(Finding(_line_offset(source, fence, line), "INVALID_FIELD", why))
+    for ident in responses.keys() & actions.keys():
+        actions[ident] = replace(actions[ident], response=responses[ident])
+    return actions, findings
+
+
+def _bad_action(fence: Fence, ident: str) -> Finding:
+    text = f'could not parse action definition for "{ident}"'
+    return Finding(fence.start, "INVALID_ACTION_BLOCK", text)
+
+
+def _fence_text(source: str, fence: Fence) -> str:
+    """The lines inside a fence, without the fence's own indentation and with LF newlines."""
+    text = source[fence.body_start : fence.body_end].replace("\r\n", "\n").removesuffix("\n")
+    if not fence.indent:
+        return text
+    lines = text.split("\n")
+    return "\n".join(_dedented(line, fence.indent) for line in lines)
+
+
+def _dedented(line: str, indent: int) -> str:
+    spaces = len(line) - len(line.lstrip(" \t"))
+    return line[min(indent, spaces) :]
+
+
+def _line_offset(source: str, fence: Fence, line: int) -> int:
+    position = fence.body_start
+    for _ in range(line):
+        position = source.find("\n", position) + 1
+    return position

@@ -1,0 +1,286 @@
+"""Rendering: the text an agent reads, from a document, in one walk over its source.
+
+Nothing is rescanned: the walk copies what stays, drops what is never shown, and rewrites links in
+place. Included text is walked the same way, from its own document.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Final, NamedTuple
+from urllib.parse import urljoin
+
+from stringd.documents.action_blocks import action_info
+from stringd.documents.auto_shortcuts import AutoShortcuts, shortens
+from stringd.documents.directives import Include
+from stringd.documents.document import Document, MenuNames, parse
+from stringd.documents.links import Link
+from stringd.documents.shortcuts import (
+    ID_CHARACTERS,
+    Menu,
+    MenuEntry,
+    defined_shortcut,
+    used_shortcut,
+)
+
+# Two includes a file, twenty files deep, would be a million: stop long before that.
+MAX_INCLUDES: Final = 1000
+UNFOLDED_ENTRIES: Final = 20
+
+
+class Included(NamedTuple):
+    """What an include resolver found: the file's canonical address and its text."""
+
+    uri: str
+    source: str
+
+
+class IncludeFailure(NamedTuple):
+    """Why an include could not be loaded."""
+
+    reason: str
+
+
+Resolve = Callable[[str, str], Included | IncludeFailure]
+"""`resolve(path, base_uri)`: load an included file. Cycles are found here, not by the resolver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A rendered view."""
+
+    text: str
+    auto_shortcuts: Mapping[str, str]
+    """Ids this rendering introduced → targets; they replace the session's previous ones."""
+    unfolded_menus: frozenset[str] = frozenset()
+    """Addresses of the menu files shown entry by entry: add them to the session's seen menus."""
+
+
+def render(
+    document: Document,
+    *,
+    block: str | None = None,
+    menus: Mapping[str, Menu] | None = None,
+    include: Resolve | None = None,
+    seen_menus: Collection[str] | None = None,
+    missing_env: Sequence[str] = (),
+    requirements: str | None = None,
+    taken: Collection[str] = (),
+) -> Rendered:
+    """Render a document, or one block of it. An unknown block renders as empty text.
+
+    `menus` are the loaded menus by name; `seen_menus` the addresses of menu files this session has
+    unfolded already (None: never unfold). `taken` are ids auto-shortcuts must avoid, besides the
+    document's own.
+    """
+    loaded = menus or {}
+    auto = AutoShortcuts({*document.shortcuts, *taken})
+    walk = _Walk(document, auto, MenuNames(loaded.values()), include)
+    if block is not None:
+        return Rendered(_finished(walk.block(block)), auto.targets)
+    body = walk.region(document, document.body_start, len(document.source))
+    nav, unfolded = _nav_hint(document, loaded, seen_menus)
+    hints = [*nav, *_action_hint(document), *_env_hint(missing_env, requirements)]
+    text = "\n".join([*hints, "", body]) if hints else body
+    return Rendered(_finished(text), auto.targets, unfolded)
+
+
+def render_text(text: str, taken: Collection[str] = ()) -> Rendered:
+    """Render text that is data, such as an action's answer: links only, nothing is included."""
+    document = parse(text)
+    auto = AutoShortcuts({*document.shortcuts, *taken})
+    body = _Walk(document, auto, MenuNames(()), None).region(document, 0, len(text))
+    return Rendered(_finished(body), auto.targets)
+
+
+def menu_line(entry: MenuEntry) -> str:
+    """How a menu entry is shown."""
+    return f"[{entry.label}][@{entry.id}]"
+
+
+def _finished(text: str) -> str:
+    return text.replace("\r\n", "\n").strip().strip("\ufeff")
+
+
+def _nav_hint(
+    document: Document, loaded: Mapping[str, Menu], seen: Collection[str] | None
+) -> tuple[list[str], frozenset[str]]:
+    folded: list[str] = []
+    lines: list[str] = []
+    unfolded: set[str] = set()
+    for name in document.menus:
+        menu = loaded.get(name)
+        if seen is None or menu is None or not menu.entries or menu.uri in {*seen, *unfolded}:
+            folded.append(name)
+            continue
+        unfolded.add(menu.uri)
+        lines.append(f"[nav] {name} — first view")
+        lines += [menu_line(entry) for entry in menu.entries[:UNFOLDED_ENTRIES]]
+        more = len(menu.entries) - UNFOLDED_ENTRIES
+        if more > 0:
+            lines.append(f"... {more} more — /nav {name}")
+    if folded:
+        lines.append(f"[nav] {', '.join(folded)} — /nav <name>")
+    return lines, frozenset(unfolded)
+
+
+def _action_hint(document: Document) -> list[str]:
+    if not document.actions:
+        return []
+    return [f"[actions] {', '.join(document.actions)}  ·  /act --help (all)  ·  /act.<name> --help"]
+
+
+def _env_hint(missing: Sequence[str], requirements: str | None) -> list[str]:
+    if not missing:
+        return []
+    lines = [
+        f"[!] Missing required env: {', '.join(f'${name}' for name in missing)}",
+        "    Set: " + " ; ".join(f'/set ${name}="..."' for name in missing),
+    ]
+    return [*lines, f"    Setup: /open {requirements}"] if requirements else lines
+
+
+_Change = tuple[int, int, Include | Link | str]
+"""Start, end, and what stands there instead: text, an include's text, or the tail of a link."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One rendering: shortcuts are numbered across everything it shows, top to bottom."""
+
+    root: Document
+    auto: AutoShortcuts
+    menus: MenuNames
+    resolve: Resolve | None
+    chain: list[str] = field(default_factory=list)
+    includes: int = 0
+
+    def block(self, ident: str) -> str:
+        """A block of the root document; an include's id means what it includes."""
+        span = self.root.find_block(ident)
+        if span is not None:
+            return self.region(self.root, span.start, span.end)
+        named = next((each for each in self.root.includes if each.id == ident), None)
+        return self.included(self.root, named) if named is not None else ""
+
+    def region(self, document: Document, start: int, end: int) -> str:
+        """The rendered text of `document.source[start:end]`."""
+        source = document.source
+        pieces: list[str] = []
+        position = start
+        for first, last, instead in _changes(document):
+            if first < position:
+                continue
+            if last > end:
+                break
+            pieces.append(source[position:first])
+            position = last
+            if isinstance(instead, str):
+                pieces.append(instead)
+            elif isinstance(instead, Link):
+                pieces.append(self.tail(document, instead))
+            elif self.resolve is not None:
+                pieces += [self.included(document, instead), "\n" * (source[last - 1] == "\n")]
+        pieces.append(source[position:end])
+        return "".join(pieces)
+
+    def tail(self, document: Document, link: Link) -> str:
+        """What follows a link's label."""
+        source = document.source
+        if (shortcut := defined_shortcut(source, link)) is not None:
+            ident = document.defined.renamed.get(link.start, shortcut.id)
+            return f"][@{self.page_id(document, ident)}]"
+        if (used := used_shortcut(link)) is not None:
+            return f"][@{self.shown(document, used)}]"
+        label = source[link.start + 1 : link.label_end]
+        target = link.target
+        if target is None:
+            target = document.references.get(link.name or label)
+        if target is None:
+            return source[link.label_end : link.end]
+        if not shortens(target):
+            return source[link.label_end : link.end] if link.name is None else f"]({target})"
+        ident = self.auto.id_for(label, self.absolute(document, target))
+        return f"][@{ident}]" if label else f"{ident}][@{ident}]"
+
+    def shown(self, document: Document, ident: str) -> str:
+        if document is not self.root and ident in document.shortcuts:
+            return self.page_id(document, ident)
+        return self.menus.shown(ident, self.root.shortcuts) or ident
+
+    def page_id(self, document: Document, ident: str) -> str:
+        """The id under which a page shortcut resolves; included pages bring theirs along."""
+        if document is self.root:
+            return ident
+        return self.auto.adopt(ident, self.absolute(document, document.shortcuts[ident].target))
+
+    def absolute(self, document: Document, target: str) -> str:
+        """Targets of included text are relative to the file it came from."""
+        if document is self.root or "://" not in document.uri or target.startswith(("~", "@")):
+            return target
+        return urljoin(document.uri, target)
+
+    def included(self, document: Document, include: Include) -> str:
+        """The text of an include, or the line that says why there is none."""
+        if self.resolve is None:
+            return ""
+        self.includes += 1
+        if self.includes > MAX_INCLUDES:
+            return f"⚠ Include failed: {include.path} - more than {MAX_INCLUDES} includes"
+        found = self.resolve(include.path and include.file, document.uri)
+        if isinstance(found, IncludeFailure):
+            return f"⚠ Include failed: {include.path} - {found.reason}"
+        if found.uri in (self.root.uri, *self.chain):
+            return f"⚠ Circular include detected: {include.path} (already included in this chain)"
+        page = parse(found.source, found.uri)
+        span = page.find_block(include.block)
+        if span is None:
+            return _NO_BLOCK.format(id=include.block, path=include.path)
+        self.chain.append(found.uri)
+        text = self.region(page, span.start, span.end).strip()
+        self.chain.pop()
+        return text
+
+
+_NO_BLOCK: Final = (
+    "⚠ Include failed: Block #{id} not found in {path}\n"
+    "Supported formats:\n"
+    "  <!-- #{id} --> … <!-- /{id} -->\n"
+    "  ## Heading {{#{id}}}\n"
+    "  ## Heading whose slug is {id}"
+)
+
+
+def _changes(document: Document) -> list[_Change]:
+    """Everything a rendering does not copy, in document order."""
+    changes: list[_Change] = [
+        (fence.start, fence.end, "")
+        for fence in document.fences.all
+        if fence.closed and action_info(fence.info) is not None
+    ]
+    changes += [(mark.start, mark.end, "") for mark in document.markers]
+    changes += [(line.start, line.end, "") for line in document.definitions]
+    for each in document.directives:
+        expands = each.type == "include" and each.name
+        instead = Include(each.name, each.path) if expands and each.name else ""
+        changes.append((each.start, each.end, instead))
+    # Lines that go away come before the links on them, so those are passed over.
+    for link in document.links:
+        if not link.image:
+            if document.source[link.start + 1] == "@":
+                changes += _label_change(document, link)
+            changes.append((link.label_end, link.end, link))
+    changes.sort(key=itemgetter(0))
+    return changes
+
+
+def _label_change(document: Document, link: Link) -> list[_Change]:
+    """`[@id Label](…)` shows `Label`."""
+    shortcut = defined_shortcut(document.source, link)
+    if shortcut is None:
+        return []
+    label = document.source[link.start + 1 : link.label_end]
+    after_id = label.lstrip("@" + ID_CHARACTERS).lstrip()
+    if not after_id:
+        return [(link.start + 1, link.label_end, shortcut.label)]
+    return [(link.start + 1, link.label_end - len(after_id), "")]

@@ -1,0 +1,126 @@
+"""Where the code is: the fences of a text, found without walking its lines.
+
+Everything else in a document is only looked for outside fences, so this comes first. The search
+jumps from one run of three fence characters to the next with `str.find`; a text without fences
+costs two such searches, and no byte is looked at twice.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Fence(NamedTuple):
+    """One fenced code region. Offsets count characters of the source."""
+
+    start: int
+    """First character of the opening line."""
+    end: int
+    """Just past the closing line, its newline included; the end of the text if never closed."""
+    body_start: int
+    body_end: int
+    indent: int
+    info: str
+    closed: bool
+
+
+def line_end(text: str, position: int) -> int:
+    """Offset just past the newline that ends the line at `position`."""
+    found = text.find("\n", position)
+    return len(text) if found < 0 else found + 1
+
+
+def line_start(text: str, position: int, floor: int = 0) -> int:
+    """Offset where the line at `position` starts, looking back no further than `floor`."""
+    return max(text.rfind("\n", floor, position) + 1, floor)
+
+
+def blank(text: str, start: int, end: int) -> bool:
+    """Whether nothing but whitespace stands between two offsets."""
+    return start >= end or text[start:end].isspace()
+
+
+def occurrences(text: str, needle: str, start: int = 0) -> Iterator[int]:
+    """Offsets of `needle`, left to right, not overlapping."""
+    width = len(needle)
+    position = text.find(needle, start)
+    while position >= 0:
+        yield position
+        position = text.find(needle, position + width)
+
+
+def newline_of(text: str) -> str:
+    """The newline a text uses: CRLF if most of its lines end so."""
+    if "\r\n" not in text:
+        return "\n"
+    return "\r\n" if text.count("\r\n") * 2 >= text.count("\n") else "\n"
+
+
+def with_newlines(text: str, newline: str) -> str:
+    """The same lines, ended by `newline`."""
+    plain = text.replace("\r\n", "\n") if "\r\n" in text else text
+    return plain if newline == "\n" else plain.replace("\n", newline)
+
+
+class Fences:
+    """The fenced regions of a text, in order, and whether an offset is inside one."""
+
+    def __init__(self, text: str, start: int = 0) -> None:
+        self.all: list[Fence] = list(_fences(text, start))
+        self._starts = [fence.start for fence in self.all]
+
+    def around(self, position: int) -> Fence | None:
+        """The fence that covers an offset."""
+        at = bisect_right(self._starts, position) - 1
+        if at >= 0 and position < self.all[at].end:
+            return self.all[at]
+        return None
+
+    def covers(self, position: int) -> bool:
+        at = bisect_right(self._starts, position) - 1
+        return at >= 0 and position < self.all[at].end
+
+
+def _fences(text: str, start: int) -> Iterator[Fence]:
+    position = start
+    ticks = text.find("```", start)
+    tildes = text.find("~~~", start)
+    while ticks >= 0 or tildes >= 0:
+        hit = min(at for at in (ticks, tildes) if at >= 0)
+        first = line_start(text, hit, position)
+        fence = _open(text, first, hit) if blank(text, first, hit) else None
+        if fence is None:
+            position = line_end(text, hit)
+        else:
+            yield fence
+            position = fence.end
+        if 0 <= ticks < position:
+            ticks = text.find("```", position)
+        if 0 <= tildes < position:
+            tildes = text.find("~~~", position)
+
+
+def _open(text: str, first: int, hit: int) -> Fence | None:
+    """The fence whose opening line starts at `first` with its run of characters at `hit`."""
+    mark = text[hit]
+    body = line_end(text, hit)
+    line = text[hit:body]
+    info = line.lstrip(mark)
+    if mark == "`" and "`" in info:
+        return None  # a code span, not a fence: CommonMark keeps backticks out of info strings
+    run = mark * (len(line) - len(info))
+    close, end = _close(text, body, run)
+    indent = hit - first
+    return Fence(first, end, body, close, indent, info.strip(), close < end)
+
+
+def _close(text: str, body: int, run: str) -> tuple[int, int]:
+    """Start and end of the closing line; twice the end of the text when there is none."""
+    position = body
+    while (hit := text.find(run, position)) >= 0:
+        first = line_start(text, hit, position)
+        end = line_end(text, hit)
+        if blank(text, first, hit) and not text[hit:end].rstrip().strip(run[0]):
+            return first, end
+        position = end
+    return len(text), len(text)

@@ -1,0 +1,145 @@
+"""Shortcuts and references: names for addresses, so a reader never needs the address."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from stringd.documents.diagnostics import Finding
+from stringd.documents.links import Link, links
+from stringd.documents.scan import Fences, blank, line_end, line_start
+
+_INLINE = re.compile(r"@([A-Za-z0-9_-]+)(?:[ \t]+(.*))?", re.DOTALL)
+_DEFINITION = re.compile(
+    r"\[([^\[\]\n^][^\[\]\n]*)\]:[ \t]*(?:<([^<>\n]*)>|([^\s<][^\s]*))"
+    r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?[ \t\r]*(?:\n|\Z)"""
+)
+ID_CHARACTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+_ID = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Shortcut(NamedTuple):
+    """`@id` → target. `label` is what a reader sees."""
+
+    id: str
+    label: str
+    target: str
+
+
+class Definition(NamedTuple):
+    """A `[name]: url` line; shortcut definitions have a name that starts with `@`."""
+
+    start: int
+    end: int
+    name: str
+    target: str
+
+
+class MenuEntry(NamedTuple):
+    """One entry of a menu: `id` is `<menu>.<shortcut id>`, the target as the file writes it."""
+
+    id: str
+    label: str
+    target: str
+
+
+class Menu(NamedTuple):
+    """A loaded menu file."""
+
+    name: str
+    uri: str
+    entries: tuple[MenuEntry, ...] = ()
+
+
+def definitions(source: str, fences: Fences, start: int) -> list[Definition]:
+    """Reference definition lines outside fences, in order."""
+    found: list[Definition] = []
+    position = start
+    while (hit := source.find("]:", position)) >= 0:
+        first = line_start(source, hit, position)
+        bracket = source.find("[", first, hit)
+        if bracket >= 0 and blank(source, first, bracket) and not fences.covers(hit):
+            match = _DEFINITION.match(source, bracket)
+            if match is not None:
+                target = match[2] if match[2] is not None else match[3]
+                found.append(Definition(first, match.end(), match[1], target))
+        position = line_end(source, hit)
+    return found
+
+
+def linked_lines(source: str, fences: Fences, start: int, end: int) -> Iterator[list[Link]]:
+    """The links of every line that has one, outside fences."""
+    position = start
+    inline = source.find("](", start, end)
+    named = source.find("][", start, end)
+    while inline >= 0 or named >= 0:
+        hit = min(at for at in (inline, named) if at >= 0)
+        fence = fences.around(hit)
+        if fence is not None:
+            position = fence.end
+        else:
+            first = line_start(source, hit, position)
+            position = min(line_end(source, hit), end)
+            yield links(source, first, position)
+        if 0 <= inline < position:
+            inline = source.find("](", position, end)
+        if 0 <= named < position:
+            named = source.find("][", position, end)
+
+
+def defined_shortcut(source: str, link: Link) -> Shortcut | None:
+    """The shortcut an inline link defines: `[@id Label](target)`."""
+    if link.target is None or not link.target or link.image or source[link.start + 1] != "@":
+        return None
+    match = _INLINE.fullmatch(source, link.start + 1, link.label_end)
+    if match is None:
+        return None
+    label = (match[2] or "").strip()
+    return Shortcut(match[1], label or match[1], link.target)
+
+
+def used_shortcut(link: Link) -> str | None:
+    """The id a link uses: `[Label][@id]`."""
+    name = link.name
+    return name[1:] if name is not None and name.startswith("@") and not link.image else None
+
+
+class Defined(NamedTuple):
+    """Shortcuts of one document."""
+
+    by_id: dict[str, Shortcut]
+    renamed: dict[int, str]
+    """Offset of an inline definition → the id it really has, where an earlier one took its id."""
+    findings: list[Finding]
+
+
+def define(inline: list[tuple[int, Shortcut]], lines: list[Definition]) -> Defined:
+    """Give every definition an id that resolves: first come, inline before reference lines."""
+    wanted = {shortcut.id for _, shortcut in inline} | {
+        line.name[1:] for line in lines if line.name.startswith("@")
+    }
+    defined = Defined({}, {}, [])
+    next_suffix: dict[str, int] = {}
+    for position, shortcut in inline:
+        taken = defined.by_id.setdefault(shortcut.id, shortcut)
+        if taken.target == shortcut.target:
+            continue
+        number = next_suffix.get(shortcut.id, 2)
+        while f"{shortcut.id}{number}" in wanted:
+            number += 1
+        next_suffix[shortcut.id] = number + 1
+        ident = f"{shortcut.id}{number}"
+        wanted.add(ident)
+        defined.by_id[ident] = shortcut._replace(id=ident)
+        defined.renamed[position] = ident
+        text = f"@{shortcut.id} is already defined — this one is @{ident}"
+        defined.findings.append(Finding(position, "DUPLICATE_SHORTCUT", text))
+    for line in lines:
+        ident = line.name.removeprefix("@")
+        if line.name.startswith("@") and _ID.fullmatch(ident):
+            defined.by_id.setdefault(ident, Shortcut(ident, ident, line.target))
+    return defined
+
+
+def unknown_shortcut(ident: str, label: str) -> str:
+    """The warning for a use that resolves nowhere."""
+    return f"Unknown shortcut @{ident} — define with: [@{ident} {label}](URI)"
