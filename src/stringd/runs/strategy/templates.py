@@ -11,6 +11,9 @@ from stringd.runs.errors import ExecutionError
 GUARDED_FILTERS: Final = ("env", "file", "exec")
 # A prompt waits for this command at every call; longer is a mistake.
 _EXEC_SECONDS: Final = 10
+# Templates come with strategies from elsewhere; these stop one that would never end.
+_MAX_LOOPS: Final = 100_000
+_MAX_OUTPUT: Final = 1024 * 1024
 
 
 class Templates:
@@ -18,13 +21,13 @@ class Templates:
 
     def __init__(self, allowed: frozenset[str] = frozenset()) -> None:
         self._allowed = allowed
+        self.may_block = "exec" in allowed
 
     def render(self, text: str, variables: Mapping[str, Any], base: Path) -> str:
         """The template's text. Raises `ExecutionError` when it is wrong or not allowed."""
-        from liquid import Environment
         from liquid.exceptions import LiquidError
 
-        environment = Environment()
+        environment = _environment()
         for name in GUARDED_FILTERS:
             environment.add_filter(name, self._filter(name, base))
         try:
@@ -37,6 +40,16 @@ class Templates:
         if name not in self._allowed:
             return _refused(name)
         return {"env": _env, "file": lambda path: _file(base, path), "exec": _exec}[name]
+
+
+def _environment() -> Any:
+    from liquid import Environment
+
+    class BoundedEnvironment(Environment):
+        loop_iteration_limit = _MAX_LOOPS
+        output_stream_limit = _MAX_OUTPUT
+
+    return BoundedEnvironment()
 
 
 def _refused(name: str) -> Any:

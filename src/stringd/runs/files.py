@@ -1,0 +1,223 @@
+"""Runs as files: `<id>.jsonl` timelines, `events/<id>.jsonl` broadcasts, `<id>.config.json`.
+
+Lines are only ever appended, each in one write. A line torn by a crash is ended before the next
+one, and skipped when read.
+"""
+
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from stringd.runs.clock import timestamp
+from stringd.runs.syncer import Syncer
+from stringd.runs.timeline import (
+    AnyEvent,
+    RunCompleted,
+    TimelineEvent,
+    decode_events,
+    encode_event,
+    overview,
+)
+from stringd.wire.runs.types import ErrorInfo, RunOverview
+
+log = logging.getLogger(__name__)
+
+# Each open run needs two; well under the usual limit of 1,024 with room for sockets.
+_MAX_OPEN: Final = 256
+_TAIL: Final = 64 * 1024
+INTERRUPTED: Final = ErrorInfo(
+    code="INTERRUPTED", message="The daemon stopped before this run ended. It can be resumed."
+)
+
+
+class _Seq(Struct):
+    seq: int = 0
+
+
+_seq: Final[msgspec.json.Decoder[_Seq]] = msgspec.json.Decoder(_Seq)
+
+
+class _Known(NamedTuple):
+    """An overview, good as long as the file looks the same."""
+
+    mark: tuple[int, int]
+    overview: RunOverview | None
+
+
+class FileRunStore:
+    """The runs directory. Use it from the loop's thread; reading may happen in another."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._events = directory / "events"
+        self._open: OrderedDict[Path, int] = OrderedDict()
+        self._syncing: dict[int, int] = {}
+        self._syncer = Syncer()
+        self._overviews: dict[str, _Known] = {}
+
+    def append(self, run_id: str, event: TimelineEvent) -> None:
+        self._write(self._timeline(run_id), encode_event(event))
+
+    def append_broadcast(self, run_id: str, frame: bytes) -> None:
+        self._write(self._events / f"{run_id}.jsonl", frame + b"\n")
+
+    async def sync(self, run_id: str) -> None:
+        fd = self._open.get(self._timeline(run_id))
+        if fd is None:
+            return
+        self._syncing[fd] = self._syncing.get(fd, 0) + 1
+        try:
+            await self._syncer.sync(fd)
+        except OSError as error:
+            log.error("cannot sync the timeline of run %s: %s", run_id, error)
+        finally:
+            self._syncing[fd] -= 1
+            if not self._syncing[fd]:
+                del self._syncing[fd]
+
+    def timeline(self, run_id: str) -> list[AnyEvent]:
+        return decode_events(_lines(self._timeline(run_id)))
+
+    def broadcasts(self, run_id: str, from_seq: int) -> Iterator[bytes]:
+        for line in _lines(self._events / f"{run_id}.jsonl"):
+            number = _number(line)
+            if number is not None and number >= from_seq:
+                yield line
+
+    def last_seq(self, run_id: str) -> int:
+        path = self._events / f"{run_id}.jsonl"
+        lines = _tail(path)
+        found = next((n for line in reversed(lines) if (n := _number(line)) is not None), None)
+        if found is not None:
+            return found
+        # One frame may be longer than the tail.
+        return max((_number(line) or 0 for line in _lines(path)), default=0)
+
+    def overviews(self) -> list[RunOverview]:
+        found = (self._overview(path) for path in self._directory.glob("*.jsonl"))
+        known = [each for each in found if each is not None]
+        return sorted(known, key=lambda each: each.started_at, reverse=True)
+
+    def _overview(self, path: Path) -> RunOverview | None:
+        try:
+            stat = path.stat()
+        except OSError:
+            return None
+        mark = (stat.st_mtime_ns, stat.st_size)
+        known = self._overviews.get(path.stem)
+        if known is None or known.mark != mark:
+            known = _Known(mark, overview(path.stem, decode_events(_lines(path))))
+            self._overviews[path.stem] = known
+        return known.overview
+
+    def repair(self) -> list[str]:
+        # Most histories end properly; their last lines tell so without reading the rest.
+        open_ended = [p for p in self._directory.glob("*.jsonl") if not _ends_properly(p)]
+        found = (self._overview(path) for path in open_ended)
+        repaired = [each.run_id for each in found if each and each.status == "running"]
+        for run_id in repaired:
+            ended = RunCompleted(ts=timestamp(), status="error", error=INTERRUPTED)
+            self.append(run_id, ended)
+            self.release(run_id)
+        return repaired
+
+    def save_selection(self, run_id: str, server_ids: list[str]) -> None:
+        path = self._selection(run_id)
+        if path.exists():
+            return
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.write_bytes(msgspec.json.encode({"enabledMcpServerIds": server_ids}))
+        except OSError as error:
+            log.error("cannot write %s: %s", path, error)
+
+    def drop_selection(self, run_id: str) -> None:
+        self._selection(run_id).unlink(missing_ok=True)
+
+    def release(self, run_id: str) -> None:
+        for path in (self._timeline(run_id), self._events / f"{run_id}.jsonl"):
+            fd = self._open.pop(path, None)
+            if fd is not None:
+                os.close(fd)
+
+    def close(self) -> None:
+        self._syncer.close()
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+    def _timeline(self, run_id: str) -> Path:
+        return self._directory / f"{run_id}.jsonl"
+
+    def _selection(self, run_id: str) -> Path:
+        return self._directory / f"{run_id}.config.json"
+
+    def _write(self, path: Path, line: bytes) -> None:
+        try:
+            os.write(self._file(path), line)
+        except OSError as error:
+            log.error("cannot write %s: %s", path, error)
+
+    def _file(self, path: Path) -> int:
+        fd = self._open.get(path)
+        if fd is not None:
+            self._open.move_to_end(path)
+            return fd
+        fd = _open_for_append(path)
+        self._open[path] = fd
+        self._close_oldest()
+        return fd
+
+    def _close_oldest(self) -> None:
+        if len(self._open) <= _MAX_OPEN:
+            return
+        idle = next((p for p, fd in self._open.items() if fd not in self._syncing), None)
+        if idle is not None:
+            os.close(self._open.pop(idle))
+
+
+def _open_for_append(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    size = os.fstat(fd).st_size
+    if size and os.pread(fd, 1, size - 1) != b"\n":
+        os.write(fd, b"\n")
+    return fd
+
+
+def _tail(path: Path) -> list[bytes]:
+    """The last lines of a file; the first of them may be cut."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL))
+            return file.read().split(b"\n")
+    except OSError:
+        return []
+
+
+def _ends_properly(path: Path) -> bool:
+    events = decode_events(_tail(path))
+    return bool(events) and isinstance(events[-1], RunCompleted)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from (line.rstrip(b"\n") for line in file)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        log.error("cannot read %s: %s", path, error)
+
+
+def _number(line: bytes) -> int | None:
+    try:
+        return _seq.decode(line).seq or None
+    except (msgspec.DecodeError, UnicodeError):
+        return None

@@ -1,0 +1,1 @@
+"""The model port, and the models that plug into it."""

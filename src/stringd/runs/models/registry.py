@@ -1,0 +1,53 @@
+"""From a model string to a model, at call time."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from stringd.runs.errors import ModelError
+from stringd.runs.models.demo import DemoProvider
+from stringd.runs.models.port import Model, ModelSetup, Provider
+from stringd.runs.strategy.definition import LlmAgent
+
+
+class Models:
+    """Exact names first (tests and embedders register doubles), then `provider/model`."""
+
+    def __init__(self, providers: Mapping[str, Provider] | None = None) -> None:
+        self._exact: dict[str, Model] = {}
+        self._providers: dict[str, Provider] = {"demo": DemoProvider(), **(providers or {})}
+
+    def register(self, name: str, model: Model) -> None:
+        """Answer for exactly this model string with `model`."""
+        self._exact[name.strip()] = model
+
+    def add_provider(self, provider_id: str, provider: Provider) -> None:
+        self._providers[provider_id] = provider
+
+    @property
+    def provider_ids(self) -> tuple[str, ...]:
+        return tuple(sorted(self._providers))
+
+    def resolve(self, name: str, agent: LlmAgent) -> Model:
+        """The model this string names for this agent. Raises `ModelError`."""
+        name = name.strip()
+        if not name:
+            raise ModelError("The model string is empty.")
+        if name in self._exact:
+            return self._exact[name]
+        provider_id, slash, model_id = name.partition("/")
+        if not slash:
+            raise ModelError(
+                f'Model "{name}" is not listed by any known provider in the catalog. '
+                'Use the "providerID/modelID" format, for example "demo/echo".'
+            )
+        if not provider_id or not model_id:
+            raise ModelError(f'Model "{name}" needs both parts of "providerID/modelID".')
+        provider = self._providers.get(provider_id)
+        if provider is None:
+            raise ModelError(
+                f'No credential found for provider "{provider_id}". '
+                f"Providers ready to use: {', '.join(self.provider_ids)}."
+            )
+        options = agent.provider_options.get(provider_id, {})
+        base = agent.base_dir if agent.base_dir.parts else Path.cwd()
+        return provider.model(ModelSetup(model_id, agent.name, options, base))

@@ -1,0 +1,131 @@
+"""A run as this process knows it: its state, its subscribers and its numbered broadcasts."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from msgspec import UNSET
+
+from stringd.runs.agents import Agent
+from stringd.runs.audience import Client
+from stringd.runs.clock import timestamp
+from stringd.runs.journal import Journal
+from stringd.runs.policies import RunPolicies
+from stringd.runs.prompts import PendingPrompts, Prompt
+from stringd.runs.registry import Registry
+from stringd.runs.steering import Mailbox
+from stringd.runs.store import RunStore
+from stringd.runs.strategy.definition import Strategy
+from stringd.wire.runs import encode
+from stringd.wire.runs.messages import Broadcast
+from stringd.wire.runs.types import ConversationHistory, RunStatus, RunSummary
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Where and with what a run works; a continuation inherits what it does not override."""
+
+    strategy_path: str
+    cwd: str
+    model_override: str | None = None
+    manifest_path: str | None = None
+
+
+@dataclass
+class Prepared:
+    """Everything a segment needs. `kind` says which request may start it."""
+
+    kind: Literal["new", "continuation"]
+    settings: RunSettings
+    strategy: Strategy
+    registry: Registry
+    conversation: ConversationHistory
+    journal: Journal
+    agents: dict[str, Agent] = field(default_factory=dict)
+
+
+class Run:
+    """`persistent` is False until something of the run is on disk; till then frames are held."""
+
+    def __init__(self, run_id: str, name: str, store: RunStore, *, seq: int = 0) -> None:
+        self.id = run_id
+        self.strategy_name = name
+        self.status: RunStatus = "pending"
+        self.started_at = timestamp()
+        self.completed_at: str | None = None
+        self.subscribers: dict[Client, None] = {}
+        self.seq = seq
+        self.request_id: Any = UNSET
+        self.prepared: Prepared | None = None
+        self.started = False
+        self.task: asyncio.Task[None] | None = None
+        self.prompts = PendingPrompts()
+        self.mailbox = Mailbox()
+        self.policies = RunPolicies()
+        self._store = store
+        self._held: list[bytes] | None = []
+
+    @property
+    def live(self) -> bool:
+        return self.status in ("pending", "running")
+
+    def summary(self) -> RunSummary:
+        return RunSummary(
+            run_id=self.id,
+            strategy_name=self.strategy_name,
+            status=self.status,
+            started_at=self.started_at,
+            completed_at=UNSET if self.completed_at is None else self.completed_at,
+        )
+
+    def publish(self, message: Broadcast) -> str:
+        """Number a broadcast, keep it, then show it to every subscriber; returns the frame."""
+        self.seq += 1
+        message.seq = self.seq
+        message.ts = timestamp()
+        raw = encode(message)
+        if self._held is None:
+            self._store.append_broadcast(self.id, raw)
+        else:
+            self._held.append(raw)
+        frame = raw.decode()
+        for client in list(self.subscribers):
+            client.offer(self, self.seq, frame)
+        return frame
+
+    def observe(self, message: Broadcast) -> None:
+        """Publish an event of the running segment; once it has ended, late ones are dropped."""
+        if self.status == "running":
+            message.request_id = self.request_id
+            self.publish(message)
+
+    async def ask(self, prompt: Prompt) -> str:
+        """Broadcast a prompt and wait for its answer."""
+        return await self.prompts.wait(prompt, self.publish(prompt))
+
+    def persist(self) -> None:
+        """From now on broadcasts go to the store, those held so far first."""
+        held, self._held = self._held, None
+        for raw in held or ():
+            self._store.append_broadcast(self.id, raw)
+
+    def history(self, from_seq: int) -> Iterator[str]:
+        """Earlier broadcasts from `from_seq` on, as they were sent."""
+        for raw in self._store.broadcasts(self.id, from_seq):
+            yield raw.decode()
+        for number, raw in enumerate(list(self._held or ()), self.seq - len(self._held or ()) + 1):
+            if number >= from_seq:
+                yield raw.decode()
+
+    def end(self, status: RunStatus) -> None:
+        """Settle the state. Prompts still open are dropped with the task that waits for them."""
+        self.status = status
+        self.completed_at = timestamp()
+
+    def release(self) -> None:
+        """Forget what only a live run needs."""
+        self.prepared = None
+        self.prompts = PendingPrompts()
+        self.policies = RunPolicies()
+        self._store.release(self.id)

@@ -1,0 +1,199 @@
+"""One execution of a run's flow: the stage flows act on and the observer agents report to."""
+
+import asyncio
+from pathlib import Path
+from uuid import uuid4
+
+from msgspec import UNSET
+
+from stringd.runs import timeline
+from stringd.runs.agents import Agent, Body, CustomBody, UserBody
+from stringd.runs.clock import timestamp
+from stringd.runs.flows import run_entry
+from stringd.runs.hooks import Hooks
+from stringd.runs.journal import Journal
+from stringd.runs.loop import LlmBody
+from stringd.runs.memory import Memory
+from stringd.runs.models.registry import Models
+from stringd.runs.registry import CustomType
+from stringd.runs.run import Prepared, Run
+from stringd.runs.steering import with_steering
+from stringd.runs.store import RunStore
+from stringd.runs.strategy import definition as d
+from stringd.runs.strategy.templates import Templates
+from stringd.runs.tools.port import ToolContext
+from stringd.wire.runs import messages
+from stringd.wire.runs.stream import AgentStreamEvent, Text
+from stringd.wire.runs.types import (
+    AgentCallResult,
+    ConversationRecord,
+    RetentionEvent,
+    Usage,
+)
+
+
+class Segment:
+    """Runs the prepared strategy of `run` once. `journal` holds what need not be done again."""
+
+    def __init__(
+        self,
+        run: Run,
+        prepared: Prepared,
+        store: RunStore,
+        models: Models,
+        templates: Templates,
+        *,
+        concurrent_broadcast: bool = False,
+        journal: Journal | None = None,
+    ) -> None:
+        self.usage = Usage()
+        self.concurrent_broadcast = concurrent_broadcast
+        self._run = run
+        self._prepared = prepared
+        self._store = store
+        self._models = models
+        self._templates = templates
+        self._journal = journal or Journal()
+        self._agents = {name: self._agent(each) for name, each in self._definitions().items()}
+
+    async def execute(self, message: str) -> str:
+        """The entry flow's final text. Raises `ExecutionError`."""
+        return (await run_entry(self._prepared.strategy.flow, message, self)).text
+
+    @property
+    def hooks(self) -> Hooks:
+        return self._prepared.registry.hooks
+
+    def flow_code(self, type_: str) -> CustomType:
+        return self._prepared.registry.flows[type_]
+
+    async def call_agent(self, name: str, message: str, path: str) -> AgentCallResult:
+        agent, done = self._agents[name], self._journal.calls.get(path)
+        result = await (agent.call(message, path) if done is None else agent.replayed(done))
+        self.usage += result.usage
+        return result
+
+    async def completed_step(self, path: str) -> AgentCallResult | None:
+        done = self._journal.steps.get(path)
+        if done is not None:
+            inside = f"{path}/"
+            for call_path, record in self._journal.calls.items():
+                if call_path == path or call_path.startswith(inside):
+                    self.usage += record.usage
+        return done
+
+    async def step_started(self, step: d.Step, index: int, path: str, message: str) -> None:
+        event = timeline.StepStarted(ts=timestamp(), step_name=step.name, index=index, path=path)
+        event.flow_name = self._prepared.strategy.flow.name
+        event.agent_name = step.agent if isinstance(step, d.AgentStep) else UNSET
+        self._store.append(self._run.id, event)
+        started = messages.StepStarted(run_id=self._run.id, step_name=step.name, message=message)
+        self._run.observe(started)
+
+    async def step_completed(
+        self, step: d.Step, index: int, path: str, result: AgentCallResult
+    ) -> None:
+        event = timeline.StepCompleted(ts=timestamp(), step_name=step.name, index=index, path=path)
+        event.flow_name = self._prepared.strategy.flow.name
+        event.agent_name = step.agent if isinstance(step, d.AgentStep) else UNSET
+        event.result = result
+        self._store.append(self._run.id, event)
+        await self._store.sync(self._run.id)
+        self._run.observe(
+            messages.StepCompleted(run_id=self._run.id, step_name=step.name, result=result)
+        )
+
+    async def steer(self, agent: Agent, message: str) -> str:
+        taken = self._run.mailbox.drain()
+        for steer in taken:
+            event = timeline.SteerDelivered(ts=timestamp(), agent_name=agent.name, text=steer.text)
+            self._store.append(self._run.id, event)
+            if steer.receipt is not None:
+                steer.receipt(agent.name)
+        return with_steering(message, [steer.text for steer in taken]) if taken else message
+
+    async def stream(self, agent: Agent, event: AgentStreamEvent) -> None:
+        if not agent.body.shows:
+            return
+        message = messages.AgentStreaming(run_id=self._run.id, agent_name=agent.name, event=event)
+        self._describe(agent, message)
+        self._run.observe(message)
+        if isinstance(event, Text):
+            # A model that never waits must still let subscribers and stops through.
+            await asyncio.sleep(0)
+
+    async def output(self, agent: Agent, result: AgentCallResult) -> None:
+        if not agent.body.shows:
+            return
+        message = messages.AgentOutput(
+            run_id=self._run.id,
+            agent_name=agent.name,
+            text=result.text,
+            usage=result.usage,
+            context_usage=result.context_usage,
+        )
+        self._describe(agent, message)
+        self._run.observe(message)
+
+    async def record(self, agent: Agent, record: ConversationRecord, path: str) -> None:
+        event = timeline.AgentCall(ts=record.created_at, record=record, path=path)
+        self._store.append(self._run.id, event)
+
+    async def retention(self, agent: Agent, event: RetentionEvent) -> None:
+        kept = timeline.ConversationRetention(ts=event.created_at, event=event)
+        self._store.append(self._run.id, kept)
+
+    def _describe(
+        self, agent: Agent, message: messages.AgentStreaming | messages.AgentOutput
+    ) -> None:
+        body = agent.body
+        message.model = UNSET if body.model is None else body.model
+        message.context_window = UNSET if body.context_window is None else body.context_window
+
+    def _definitions(self) -> dict[str, d.AgentDefinition]:
+        return dict(self._prepared.strategy.agents)
+
+    def _agent(self, definition: d.AgentDefinition) -> Agent:
+        records = [
+            record
+            for record in self._prepared.conversation.records
+            if record.agent_name == definition.name
+        ]
+        return Agent(definition.name, self._body(definition), Memory(records), self.hooks, self)
+
+    def _body(self, definition: d.AgentDefinition) -> Body:
+        match definition:
+            case d.UserAgent():
+                preset = definition.preset_message
+                return UserBody(definition.require_input, preset, self._ask_input)
+            case d.CustomAgent():
+                code = self._prepared.registry.agents[definition.type].code
+                return CustomBody(code, definition.config or {})
+            case d.LlmAgent():
+                settings = self._prepared.settings
+                model = settings.model_override or definition.model or ""
+                cwd = Path(settings.cwd)
+                context = ToolContext(self._run.id, definition.name, cwd, self._ask_question)
+                return LlmBody(
+                    definition,
+                    model,
+                    self._models,
+                    self._templates,
+                    self._prepared.registry,
+                    context,
+                )
+
+    async def _ask_input(self, agent_name: str) -> str:
+        prompt = messages.RequestInput(run_id=self._run.id, agent_name=agent_name, prompt="")
+        prompt.request_id = self._run.request_id
+        return await self._run.ask(prompt)
+
+    async def _ask_question(self, agent_name: str, question: str) -> str:
+        return await self._run.ask(
+            messages.RequestQuestion(
+                run_id=self._run.id,
+                request_id=str(uuid4()),
+                agent_name=agent_name,
+                question=question,
+            )
+        )

@@ -1,0 +1,40 @@
+"""Texts a human sends into a running strategy, until an agent's call takes them."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+# A person types these; a hundred unread ones mean nobody is taking them.
+MAX_WAITING: Final = 100
+
+
+class Steer(NamedTuple):
+    """One accepted text. `receipt` is called with the agent that took it, or with None."""
+
+    text: str
+    receipt: Callable[[str | None], None] | None = None
+
+
+class Mailbox:
+    def __init__(self) -> None:
+        self._waiting: list[Steer] = []
+
+    @property
+    def full(self) -> bool:
+        return len(self._waiting) >= MAX_WAITING
+
+    @property
+    def texts(self) -> list[str]:
+        return [steer.text for steer in self._waiting]
+
+    def put(self, steer: Steer) -> None:
+        self._waiting.append(steer)
+
+    def drain(self) -> list[Steer]:
+        taken, self._waiting = self._waiting, []
+        return taken
+
+
+def with_steering(message: str, texts: list[str]) -> str:
+    """The message with each text in a block of its own behind it."""
+    blocks = [f"<user_steering>\n{text}\n</user_steering>" for text in texts]
+    return "\n\n".join([message, *blocks] if message else blocks)

@@ -1,0 +1,43 @@
+"""Where runs are kept. The engine knows only this; files stand behind it today."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from stringd.runs.timeline import AnyEvent, TimelineEvent
+from stringd.wire.runs.types import RunOverview
+
+
+class RunStore(Protocol):
+    """Timelines, broadcasts and settings by run id.
+
+    What `append` and `append_broadcast` took survives the process; what `sync` confirmed survives
+    the machine. Failing to write is logged, never raised: a full disk must not fail a run.
+    """
+
+    def append(self, run_id: str, event: TimelineEvent) -> None: ...
+
+    async def sync(self, run_id: str) -> None: ...
+
+    def timeline(self, run_id: str) -> list[AnyEvent]: ...
+
+    def append_broadcast(self, run_id: str, frame: bytes) -> None: ...
+
+    def last_seq(self, run_id: str) -> int: ...
+
+    def broadcasts(self, run_id: str, from_seq: int) -> Iterator[bytes]: ...
+
+    def overviews(self) -> list[RunOverview]: ...
+
+    def repair(self) -> list[str]:
+        """End segments a crash left open; returns their run ids."""
+        ...
+
+    def save_selection(self, run_id: str, server_ids: list[str]) -> None: ...
+
+    def drop_selection(self, run_id: str) -> None: ...
+
+    def release(self, run_id: str) -> None:
+        """The run rests; keep nothing open for it."""
+        ...
+
+    def close(self) -> None: ...

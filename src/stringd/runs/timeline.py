@@ -1,0 +1,203 @@
+"""The append-only history of a run: its events, and what can be read back from them.
+
+Keys marked *ours* are additions; readers ignore keys and event types they do not know.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from stringd.runs.memory import apply_retention
+from stringd.wire.runs.types import (
+    AgentCallResult,
+    ConversationHistory,
+    ConversationInput,
+    ConversationRecord,
+    ErrorInfo,
+    RetentionEvent,
+    RunOverview,
+    RunStatus,
+)
+
+Ending = Literal["completed", "error", "cancelled"]
+
+
+class TimelineEvent(Struct, rename="camel", kw_only=True, tag_field="type"):
+    ts: str
+
+
+class RunStarted(TimelineEvent, tag="run_started", kw_only=True):
+    """A segment begins. `resume` is ours: it goes on where the one before it ended."""
+
+    strategy_path: str
+    strategy_name: str
+    cwd: str
+    initial_input: str | UnsetType = UNSET
+    manifest_path: str | UnsetType = UNSET
+    model_override: str | UnsetType = UNSET
+    enabled_mcp_server_ids: list[str] | UnsetType = UNSET
+    mcp_servers: Any = UNSET
+    resume: bool | UnsetType = UNSET
+
+
+class StepStarted(TimelineEvent, tag="step_started", kw_only=True):
+    """`path` is ours."""
+
+    step_name: str
+    flow_name: str | UnsetType = UNSET
+    agent_name: str | UnsetType = UNSET
+    index: int | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+
+
+class StepCompleted(TimelineEvent, tag="step_completed", kw_only=True):
+    """`path` and `result` are ours: a resumed run does not repeat what they tell."""
+
+    step_name: str
+    flow_name: str | UnsetType = UNSET
+    agent_name: str | UnsetType = UNSET
+    index: int | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+    result: AgentCallResult | UnsetType = UNSET
+
+
+class AgentCall(TimelineEvent, tag="agent_call", kw_only=True):
+    """`path` is ours: which call of the flow this was."""
+
+    record: ConversationRecord
+    path: str | UnsetType = UNSET
+
+
+class ConversationRetention(TimelineEvent, tag="conversation_retention", kw_only=True):
+    event: RetentionEvent
+
+
+class RunCompleted(TimelineEvent, tag="run_completed", kw_only=True):
+    status: Ending
+    error: ErrorInfo | UnsetType = UNSET
+
+
+class UserInput(TimelineEvent, tag="user_input", kw_only=True):
+    """A human's answer, or an accepted steering text (then `agent_name` is empty)."""
+
+    agent_name: str
+    text: str
+    source: Literal["human", "agent"] = "human"
+
+
+class SteerDelivered(TimelineEvent, tag="steer_delivered", kw_only=True):
+    """Ours: an agent's call took this steering text."""
+
+    agent_name: str
+    text: str
+
+
+class PermissionDecided(TimelineEvent, tag="permission_decision", kw_only=True):
+    decision: str
+    agent_name: str | UnsetType = UNSET
+    tool_name: str | UnsetType = UNSET
+    resource: str | UnsetType = UNSET
+
+
+class ToolMutation(TimelineEvent, tag="tool_mutation", kw_only=True):
+    agent_name: str
+    tool_name: str
+    operation: Literal["create", "update", "delete", "move"]
+    path: str
+    to_path: str | UnsetType = UNSET
+    before_sha256: str | UnsetType = UNSET
+    after_sha256: str | UnsetType = UNSET
+    diff: str | UnsetType = UNSET
+    success: bool
+    error: str | UnsetType = UNSET
+    details: Any = UNSET
+
+
+AnyEvent = (
+    RunStarted
+    | StepStarted
+    | StepCompleted
+    | AgentCall
+    | ConversationRetention
+    | RunCompleted
+    | UserInput
+    | SteerDelivered
+    | PermissionDecided
+    | ToolMutation
+)
+
+_decoder: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def encode_event(event: TimelineEvent) -> bytes:
+    """One event as one line."""
+    return _encoder.encode(event) + b"\n"
+
+
+def decode_events(lines: Iterable[bytes]) -> list[AnyEvent]:
+    """Every line that is an event we know; torn, malformed and foreign lines are skipped."""
+    events: list[AnyEvent] = []
+    for line in lines:
+        if line.strip():
+            try:
+                events.append(_decoder.decode(line))
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                continue
+    return events
+
+
+def latest_start(events: Sequence[AnyEvent]) -> RunStarted | None:
+    """The `run_started` of the latest segment."""
+    return next((event for event in reversed(events) if isinstance(event, RunStarted)), None)
+
+
+def overview(run_id: str, events: Sequence[AnyEvent]) -> RunOverview | None:
+    """A run as `list_runs` shows it, or None when nothing ever started."""
+    started: RunStarted | None = None
+    ended: RunCompleted | None = None
+    for event in events:
+        if isinstance(event, RunStarted):
+            started, ended = event, None
+        elif isinstance(event, RunCompleted):
+            ended = event
+    if started is None:
+        return None
+    status: RunStatus = "running" if ended is None else ended.status
+    return RunOverview(
+        run_id=run_id,
+        cwd=started.cwd,
+        strategy_name=started.strategy_name,
+        strategy_path=started.strategy_path,
+        started_at=started.ts,
+        completed_at=None if ended is None else ended.ts,
+        status=status,
+    )
+
+
+def conversation(events: Sequence[AnyEvent]) -> ConversationHistory:
+    """What was said, in order, with each human input before the call it led to."""
+    history = ConversationHistory(records=[], retention_events=[], inputs=[])
+    pending: str | None = None
+    for event in events:
+        match event:
+            case RunStarted(initial_input=text) if text:
+                if pending is not None:
+                    history.inputs.append(ConversationInput(text=pending))
+                pending = text
+            case AgentCall(record=record):
+                history.records.append(record)
+                if pending is not None:
+                    human = ConversationInput(text=pending, before_record_id=record.id)
+                    history.inputs.append(human)
+                    pending = None
+            case ConversationRetention(event=retention):
+                apply_retention(history.records, retention)
+                history.retention_events.append(retention)
+            case _:
+                pass
+    if pending is not None:
+        history.inputs.append(ConversationInput(text=pending))
+    return history
