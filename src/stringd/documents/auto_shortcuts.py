@@ -4,8 +4,6 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from stringd.documents.blocks import slug
-
 LONG_TARGET: Final = 40
 LONG_LABEL: Final = 20
 _NAMEABLE = re.compile(r"[A-Za-z0-9\s-]+", re.ASCII)
@@ -30,7 +28,7 @@ class AutoShortcuts:
         """A fresh id for a link: its label's slug if that is short and plain, else `link-N`."""
         stem = ""
         if len(label) <= LONG_LABEL and _NAMEABLE.fullmatch(label):
-            stem = slug(label)
+            stem = "-".join(label.lower().split())
         ident = self._free(stem, first=stem, number=2) if stem else self._free("link", "link-1", 1)
         self._taken.add(ident)
         self.targets[ident] = target
@@ -46,11 +44,11 @@ class AutoShortcuts:
         return free
 
     def _free(self, stem: str, first: str, number: int) -> str:
-        key = f"{stem}/{number}"
-        at = self._next.get(key, number)
-        ident = first if first not in self._taken else f"{stem}-{at}"
-        while ident in self._taken:
+        if first not in self._taken:
+            return first
+        # Counting on from the last number given keeps a thousand equal labels linear.
+        at = max(number, self._next.get(stem, number))
+        while f"{stem}-{at}" in self._taken:
             at += 1
-            ident = f"{stem}-{at}"
-        self._next[key] = at
-        return ident
+        self._next[stem] = at + 1
+        return f"{stem}-{at}"

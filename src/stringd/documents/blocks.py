@@ -6,7 +6,8 @@ Markers and headings inside code fences are text.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from stringd.documents.diagnostics import Finding
 from stringd.documents.scan import Fences, blank, line_end, line_start, occurrences
@@ -17,7 +18,7 @@ _UNSLUGGED = re.compile(r"[^\w\s-]")
 _SPACES = re.compile(r"\s+")
 
 
-class Marker(NamedTuple):
+class Marker(Struct, frozen=True, gc=False):
     """One marker line."""
 
     start: int
@@ -26,7 +27,7 @@ class Marker(NamedTuple):
     id: str
 
 
-class Heading(NamedTuple):
+class Heading(Struct, frozen=True, gc=False):
     """One ATX heading line."""
 
     start: int
@@ -35,7 +36,7 @@ class Heading(NamedTuple):
     text: str
 
 
-class BlockSpan(NamedTuple):
+class BlockSpan(Struct, frozen=True, gc=False):
     """Where a block is. `source[start:end]` is what `/edit` and `/verify` show before trimming."""
 
     id: str
@@ -67,7 +68,8 @@ def markers(source: str, fences: Fences, start: int) -> list[Marker]:
             if not blank(source, first, hit):
                 continue
         if not fences.covers(hit):
-            found.append(Marker(first, match.end(), match[1] == "#", match[2]))
+            mark, ident = match.groups()
+            found.append(Marker(first, match.end(), mark == "#", ident))
     return found
 
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from stringd.documents.diagnostics import Finding
-from stringd.documents.scan import Fences, blank, line_end, line_start
 
 _DIRECTIVE = re.compile(
     r"\[!(nav|menu|include|requirements)(?::([A-Za-z0-9_-]+))?\]"
@@ -14,7 +15,7 @@ _DIRECTIVE = re.compile(
 RESERVED_MENU: Final = "page"
 
 
-class Directive(NamedTuple):
+class Directive(Struct, frozen=True, gc=False):
     """One directive line."""
 
     start: int
@@ -43,19 +44,14 @@ class Include(NamedTuple):
         return self.path.partition("#")[2] or self.id
 
 
-def directives(source: str, fences: Fences, start: int) -> list[Directive]:
-    """Directive lines outside fences, in order."""
-    found: list[Directive] = []
-    position = start
-    while (hit := source.find("[!", position)) >= 0:
-        first = line_start(source, hit, position)
-        match = _DIRECTIVE.match(source, hit) if blank(source, first, hit) else None
-        if match is not None and not fences.covers(hit):
-            path = match[3].removeprefix("<").removesuffix(">")
-            type_ = "nav" if match[1] == "menu" else match[1]
-            found.append(Directive(first, match.end(), type_, match[2], path, match[1]))
-        position = line_end(source, hit)
-    return found
+def read_directive(line: str, indent: int, offset: int) -> Directive | None:
+    """The directive a line is, if it is one and nothing else stands on the line."""
+    match = _DIRECTIVE.match(line, indent)
+    if match is None:
+        return None
+    path = match[3].removeprefix("<").removesuffix(">")
+    kind = "nav" if match[1] == "menu" else match[1]
+    return Directive(offset, offset + len(line), kind, match[2], path, match[1])
 
 
 def directive_findings(found: list[Directive]) -> Iterator[Finding]:

@@ -20,26 +20,23 @@ from stringd.documents.blocks import (
     marker_findings,
     markers,
 )
+from stringd.documents.brackets import Bracketed, Definition, bracketed
 from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
 from stringd.documents.directives import (
     RESERVED_MENU,
     Directive,
     Include,
     directive_findings,
-    directives,
 )
 from stringd.documents.links import Link
 from stringd.documents.scan import Fence, Fences
 from stringd.documents.shortcuts import (
     Defined,
-    Definition,
     Menu,
     MenuEntry,
     Shortcut,
     define,
     defined_shortcut,
-    definitions,
-    linked_lines,
     unknown_shortcut,
     used_shortcut,
 )
@@ -137,13 +134,19 @@ class Document:
         return tuple(headings(self.source, self.fences, self.body_start))
 
     @cached_property
+    def _bracketed(self) -> Bracketed:
+        return bracketed(self.source, self.fences, self.body_start)
+
+    @property
     def directives(self) -> list[Directive]:
         """Every directive line outside fences, those inside blocks too."""
-        return directives(self.source, self.fences, self.body_start)
+        return self._bracketed.directives
 
     @cached_property
     def _declared(self) -> list[Directive]:
         """Directives that count: the ones outside marker blocks."""
+        if not self.directives:
+            return []
         inside = _Coverage(self.blocks.values())
         return [each for each in self.directives if not inside.covers(each.start)]
 
@@ -167,10 +170,10 @@ class Document:
         named = (each.path for each in self._declared if each.type == "requirements")
         return next(named, None)
 
-    @cached_property
+    @property
     def definitions(self) -> list[Definition]:
         """Reference definition lines, shortcut definitions among them."""
-        return definitions(self.source, self.fences, self.body_start)
+        return self._bracketed.definitions
 
     @cached_property
     def references(self) -> dict[str, str]:
@@ -181,11 +184,10 @@ class Document:
                 found.setdefault(line.name, line.target)
         return found
 
-    @cached_property
+    @property
     def links(self) -> list[Link]:
         """Every link outside code, in document order."""
-        lines = linked_lines(self.source, self.fences, self.body_start, len(self.source))
-        return [link for line in lines for link in line]
+        return self._bracketed.links
 
     @cached_property
     def defined(self) -> Defined:
@@ -265,7 +267,7 @@ def parse_menu(name: str, source: str, uri: str) -> Menu:
     for link in document.links:
         shortcut = defined_shortcut(source, link)
         if shortcut is not None:
-            ident = document.defined.renamed.get(link.start, shortcut.id)
+            ident = document.defined.inline[link.start]
             entries.append(MenuEntry(f"{name}.{ident}", shortcut.label, shortcut.target))
     return Menu(name, uri, tuple({entry.id: entry for entry in reversed(entries)}.values())[::-1])
 

@@ -6,10 +6,11 @@ takes the innermost bracket, images may stand inside links but links not inside 
 
 import re
 from bisect import bisect_right
-from typing import NamedTuple
+
+from msgspec import Struct
 
 
-class Link(NamedTuple):
+class Link(Struct, frozen=True, gc=False):
     """One link. Offsets count characters of the scanned text."""
 
     start: int
@@ -36,17 +37,16 @@ _NAME = re.compile(r"\[([^\[\]\n]*+)\]")
 _SIMPLE = re.compile(r"(?<!!)\[([^\[\]]*+)\]\(([^\s()<>\"']++)\)")
 
 
-def links(text: str, start: int, end: int) -> list[Link]:
-    """The links of the line `text[start:end]`, in the order they close."""
-    line = text[start:end]
+def links(line: str, offset: int = 0) -> list[Link]:
+    """The links of one line, in the order they close; `offset` is where the line starts."""
     if "`" not in line and "\\" not in line and "][" not in line:
         simple = [
-            Link(start + m.start(), start + m.end(1), start + m.end(), m[2], None, False)
+            Link(offset + m.start(), offset + m.end(1), offset + m.end(), m[2], None, False)
             for m in _SIMPLE.finditer(line)
         ]
         if len(simple) == line.count("]("):
             return simple
-    return _scan(line, start)
+    return _scan(line, offset)
 
 
 class _Spans:
@@ -90,10 +90,10 @@ def _scan(line: str, offset: int) -> list[Link]:
             height = len(opened) - 1
             first = opened.pop()
             image = first > 0 and line[first - 1] == "!" and not _escaped(line, first - 1)
-            link = _tail(line, first, at, image)
+            link = _tail(line, first, at, image, offset)
             if link is not None and (image or height >= dead):
-                found.append(_shift(link, offset))
-                position = link.end
+                found.append(link)
+                position = link.end - offset
                 dead = dead if image else height
             dead = min(dead, height)
     return found
@@ -110,20 +110,18 @@ def _escaped(line: str, at: int) -> bool:
     return backslashes % 2 == 1
 
 
-def _tail(line: str, first: int, close: int, image: bool) -> Link | None:
+def _tail(line: str, first: int, close: int, image: bool, offset: int) -> Link | None:
     """The link whose label is `line[first + 1:close]`, if a target or name follows."""
     match line[close + 1 : close + 2]:
         case "(":
             if (target := _TARGET.match(line, close + 1)) is not None:
                 address = target[1] if target[1] is not None else target[2]
-                return Link(first, close, target.end(), address, None, image)
+                start, end = offset + first, offset + target.end()
+                return Link(start, offset + close, end, address, None, image)
         case "[":
             name = _NAME.match(line, close + 1)
             # `[a][b](c)` is the text `[a]` before the link `[b](c)`.
             if name is not None and line[name.end() : name.end() + 1] != "(":
-                return Link(first, close, name.end(), None, name[1], image)
+                start, end = offset + first, offset + name.end()
+                return Link(start, offset + close, end, None, name[1], image)
     return None
-
-
-def _shift(link: Link, by: int) -> Link:
-    return link._replace(start=link.start + by, label_end=link.label_end + by, end=link.end + by)

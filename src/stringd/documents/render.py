@@ -15,11 +15,11 @@ from stringd.documents.auto_shortcuts import AutoShortcuts, shortens
 from stringd.documents.directives import Include
 from stringd.documents.document import Document, MenuNames, parse
 from stringd.documents.links import Link
+from stringd.documents.scan import with_newlines
 from stringd.documents.shortcuts import (
     ID_CHARACTERS,
     Menu,
     MenuEntry,
-    defined_shortcut,
     used_shortcut,
 )
 
@@ -99,7 +99,7 @@ def menu_line(entry: MenuEntry) -> str:
 
 
 def _finished(text: str) -> str:
-    return text.replace("\r\n", "\n").strip().strip("\ufeff")
+    return with_newlines(text, "\n").strip().strip("\ufeff")
 
 
 def _nav_hint(
@@ -187,9 +187,8 @@ class _Walk:
     def tail(self, document: Document, link: Link) -> str:
         """What follows a link's label."""
         source = document.source
-        if (shortcut := defined_shortcut(source, link)) is not None:
-            ident = document.defined.renamed.get(link.start, shortcut.id)
-            return f"][@{self.page_id(document, ident)}]"
+        if (defined := document.defined.inline.get(link.start)) is not None:
+            return f"][@{self.page_id(document, defined)}]"
         if (used := used_shortcut(link)) is not None:
             return f"][@{self.shown(document, used)}]"
         label = source[link.start + 1 : link.label_end]
@@ -265,22 +264,25 @@ def _changes(document: Document) -> list[_Change]:
         instead = Include(each.name, each.path) if expands and each.name else ""
         changes.append((each.start, each.end, instead))
     # Lines that go away come before the links on them, so those are passed over.
+    source = document.source
     for link in document.links:
-        if not link.image:
-            if document.source[link.start + 1] == "@":
-                changes += _label_change(document, link)
-            changes.append((link.label_end, link.end, link))
+        if link.image:
+            continue
+        if source[link.start + 1] == "@":
+            changes += _label_change(document, link)
+        elif link.target is not None and not shortens(link.target):
+            continue
+        changes.append((link.label_end, link.end, link))
     changes.sort(key=itemgetter(0))
     return changes
 
 
 def _label_change(document: Document, link: Link) -> list[_Change]:
     """`[@id Label](…)` shows `Label`."""
-    shortcut = defined_shortcut(document.source, link)
-    if shortcut is None:
+    if link.start not in document.defined.inline:
         return []
     label = document.source[link.start + 1 : link.label_end]
     after_id = label.lstrip("@" + ID_CHARACTERS).lstrip()
     if not after_id:
-        return [(link.start + 1, link.label_end, shortcut.label)]
+        return [(link.start + 1, link.label_end, label[1:].strip())]
     return [(link.start + 1, link.label_end - len(after_id), "")]

@@ -1,18 +1,13 @@
 """Shortcuts and references: names for addresses, so a reader never needs the address."""
 
 import re
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from stringd.documents.brackets import Definition
 from stringd.documents.diagnostics import Finding
-from stringd.documents.links import Link, links
-from stringd.documents.scan import Fences, blank, line_end, line_start
+from stringd.documents.links import Link
 
 _INLINE = re.compile(r"@([A-Za-z0-9_-]+)(?:[ \t]+(.*))?", re.DOTALL)
-_DEFINITION = re.compile(
-    r"\[([^\[\]\n^][^\[\]\n]*)\]:[ \t]*(?:<([^<>\n]*)>|([^\s<][^\s]*))"
-    r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?[ \t\r]*(?:\n|\Z)"""
-)
 ID_CHARACTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -22,15 +17,6 @@ class Shortcut(NamedTuple):
 
     id: str
     label: str
-    target: str
-
-
-class Definition(NamedTuple):
-    """A `[name]: url` line; shortcut definitions have a name that starts with `@`."""
-
-    start: int
-    end: int
-    name: str
     target: str
 
 
@@ -48,42 +34,6 @@ class Menu(NamedTuple):
     name: str
     uri: str
     entries: tuple[MenuEntry, ...] = ()
-
-
-def definitions(source: str, fences: Fences, start: int) -> list[Definition]:
-    """Reference definition lines outside fences, in order."""
-    found: list[Definition] = []
-    position = start
-    while (hit := source.find("]:", position)) >= 0:
-        first = line_start(source, hit, position)
-        bracket = source.find("[", first, hit)
-        if bracket >= 0 and blank(source, first, bracket) and not fences.covers(hit):
-            match = _DEFINITION.match(source, bracket)
-            if match is not None:
-                target = match[2] if match[2] is not None else match[3]
-                found.append(Definition(first, match.end(), match[1], target))
-        position = line_end(source, hit)
-    return found
-
-
-def linked_lines(source: str, fences: Fences, start: int, end: int) -> Iterator[list[Link]]:
-    """The links of every line that has one, outside fences."""
-    position = start
-    inline = source.find("](", start, end)
-    named = source.find("][", start, end)
-    while inline >= 0 or named >= 0:
-        hit = min(at for at in (inline, named) if at >= 0)
-        fence = fences.around(hit)
-        if fence is not None:
-            position = fence.end
-        else:
-            first = line_start(source, hit, position)
-            position = min(line_end(source, hit), end)
-            yield links(source, first, position)
-        if 0 <= inline < position:
-            inline = source.find("](", position, end)
-        if 0 <= named < position:
-            named = source.find("][", position, end)
 
 
 def defined_shortcut(source: str, link: Link) -> Shortcut | None:
@@ -107,8 +57,8 @@ class Defined(NamedTuple):
     """Shortcuts of one document."""
 
     by_id: dict[str, Shortcut]
-    renamed: dict[int, str]
-    """Offset of an inline definition → the id it really has, where an earlier one took its id."""
+    inline: dict[int, str]
+    """Offset of an inline definition → its id; another one if an earlier one took its own."""
     findings: list[Finding]
 
 
@@ -121,6 +71,7 @@ def define(inline: list[tuple[int, Shortcut]], lines: list[Definition]) -> Defin
     next_suffix: dict[str, int] = {}
     for position, shortcut in inline:
         taken = defined.by_id.setdefault(shortcut.id, shortcut)
+        defined.inline[position] = shortcut.id
         if taken.target == shortcut.target:
             continue
         number = next_suffix.get(shortcut.id, 2)
@@ -130,7 +81,7 @@ def define(inline: list[tuple[int, Shortcut]], lines: list[Definition]) -> Defin
         ident = f"{shortcut.id}{number}"
         wanted.add(ident)
         defined.by_id[ident] = shortcut._replace(id=ident)
-        defined.renamed[position] = ident
+        defined.inline[position] = ident
         text = f"@{shortcut.id} is already defined — this one is @{ident}"
         defined.findings.append(Finding(position, "DUPLICATE_SHORTCUT", text))
     for line in lines:
