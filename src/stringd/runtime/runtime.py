@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.runtime.commands import dispatch
 from stringd.runtime.errors import CommandError, UnknownUserError
-from stringd.runtime.session import Session, Slot
+from stringd.runtime.session import Session, Slot, release_all
 from stringd.runtime.users import Registration, UserRegistry
 from stringd.wire.result import Result
 
@@ -100,9 +100,8 @@ class Runtime:
 
     async def close(self) -> None:
         """Release every session; the daemon is stopping."""
-        for user_id in list(self._slots):
-            for session in self._forget_all(user_id):
-                await session.release()
+        users = list(self._slots)
+        await release_all(session for user_id in users for session in self._forget_all(user_id))
 
     def execute(self, slot: Slot, text: str, cwd: str | None = None) -> Answer | Awaitable[Answer]:
         """Run one command in the slot's turn; what answers at once needs no awaiting."""

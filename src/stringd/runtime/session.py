@@ -1,10 +1,12 @@
 """The state of one topic, and the slot that keeps it together with its queue."""
 
+import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from stringd.runtime.queue import TopicQueue
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from stringd.runtime.users import User
@@ -13,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class LiveShell(Protocol):
-    """A running shell, as far as a session cares: it can be ended."""
+    """A running shell, as far as a session cares: it stands somewhere and can be ended."""
+
+    @property
+    def place(self) -> str | None:
+        """The directory it stands in, None when it has ended."""
 
     async def close(self) -> None:
         """End the shell and everything it started."""
@@ -46,7 +52,8 @@ class Session:
     def detail(self) -> str:
         """What `/topics` says about this topic."""
         if self.topic.type == "bash":
-            return "(no shell)"
+            place = self.shell.place if self.shell else None
+            return f"cwd: {place}" if place else "(no shell)"
         shown = self.shown_path()
         return f"current: {shown}" if shown else "(no doc)"
 
@@ -65,6 +72,11 @@ class Session:
         shell, self.shell = self.shell, None
         if shell is not None:
             await shell.close()
+
+
+async def release_all(sessions: "Iterable[Session]") -> None:
+    """Release many sessions side by side: a busy shell takes a moment to end."""
+    await asyncio.gather(*(session.release() for session in sessions))
 
 
 class Slot:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
 from stringd.runtime.runtime import Runtime
+from stringd.runtime.session import release_all
 from stringd.server.exec import ExecEndpoint
 from stringd.server.guard import Guard
 from stringd.server.http import (
@@ -23,7 +24,7 @@ from stringd.wire.body import BodyError, JsonObject, parse_object
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
 if TYPE_CHECKING:
-    from stringd.runtime.session import Session, Slot
+    from stringd.runtime.session import Slot
     from stringd.server.log import EventLog
     from stringd.server.settings import Settings
 
@@ -130,7 +131,7 @@ class App:
         except BodyError as error:
             raise HttpError(400, str(error)) from error
         registration, stale = self.runtime.register(user_id, home, allowed)
-        await _release(stale)
+        await release_all(stale)
         created = registration.created
         self._log.info("user.register" if created else "user.update", userId=user_id, home=home)
         await send_json(send, 200, {"user_id": user_id, "home": home, "created": created})
@@ -138,7 +139,7 @@ class App:
     async def _delete_user(self, request: Request, send: Send) -> None:
         user_id = request.path.removeprefix(_USER_PATH)
         deleted, stale = self.runtime.remove_user(user_id)
-        await _release(stale)
+        await release_all(stale)
         self._log.info("user.delete", userId=user_id, deleted=deleted)
         await send_json(send, 200, {"user_id": user_id, "deleted": deleted})
 
@@ -191,11 +192,6 @@ class App:
 async def _fields(request: Request) -> JsonObject:
     """The request's JSON object; what is no object has no fields."""
     return parse_object(await request.body()) or JsonObject({})
-
-
-async def _release(sessions: "list[Session]") -> None:
-    for session in sessions:
-        await session.release()
 
 
 def _session_item(slot: "Slot") -> dict[str, object]:

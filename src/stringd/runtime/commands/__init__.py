@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from stringd.runtime.command import parse_command
+from stringd.runtime.commands import bash, execute, info, listing, topics, variables
 from stringd.runtime.commands import help as help_command
-from stringd.runtime.commands import info, listing, topics, variables
 from stringd.runtime.commands.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.wire.result import Result
@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, Handler]] = {
     "set": variables.set_,
     "close": topics.close,
     "ls": listing.ls,
+    "exec": execute.exec_,
     "topics": topics.topics,
     "sessions": topics.topics,
     "session": topics.session,
@@ -32,6 +33,8 @@ def dispatch(
     runtime: "Runtime", session: "Session", text: str, cwd: str | None
 ) -> Result | Awaitable[Result]:
     """Route one command to its handler. Raises `CommandError` when there is none."""
+    if session.topic.type == "bash":
+        return bash.bash(runtime, session, text, cwd)
     line = parse_command(text)
     handler = COMMANDS.get(line.name)
     if handler is None:

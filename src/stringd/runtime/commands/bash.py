@@ -1,0 +1,252 @@
+"""Bash topics: plain text goes to the topic's shell, `//name` is a command about it."""
+
+import os
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from stringd.runtime.errors import CommandError
+from stringd.runtime.shell.errors import (
+    BadRangeError,
+    NothingRunningError,
+    ShellBusyError,
+    ShellError,
+    ShellUnavailableError,
+    UnknownKeyError,
+    UnusableInputError,
+)
+from stringd.runtime.shell.keys import key_bytes
+from stringd.runtime.shell.ranges import USAGE, excerpt
+from stringd.runtime.shell.reply import Limits, Reply
+from stringd.runtime.shell.shell import Shell
+from stringd.wire.result import Result
+
+if TYPE_CHECKING:
+    from stringd.runtime.runtime import Runtime
+    from stringd.runtime.session import Session
+
+DEFAULT_WAIT_SECONDS: Final = 30.0
+MAX_WAIT_SECONDS: Final = 3600.0
+_META: Final = re.compile(r"//(?P<name>\S*)[ \t]?(?P<rest>.*)", re.DOTALL)
+_HELP: Final = (
+    ("<text>", "Run it in this topic's shell; several lines are one sequence"),
+    ("//help", "Show this"),
+    ("//info", "Show where the shell stands"),
+    ("//close", "End the shell and everything it started"),
+    ("//input <text>", "Type text and Enter into the running command"),
+    ("//key <key> ...", "Press keys: ctrl-c, ctrl-d, enter, tab, escape, up, f1, q, ..."),
+    ("//wait [seconds]", f"Wait longer for the running command ({DEFAULT_WAIT_SECONDS:g})"),
+    ("//kill", "End the running command"),
+    ("//output [range]", "Read the last output: 100-200, -50, bytes 0-4096, background"),
+)
+
+
+class BashCall(NamedTuple):
+    """One message to a bash topic; `text` is what follows a `//name`, or all of plain input."""
+
+    runtime: "Runtime"
+    session: "Session"
+    text: str
+    cwd: str | None
+
+    @property
+    def shell(self) -> Shell | None:
+        """The topic's shell, also one that has ended."""
+        shell = self.session.shell
+        return shell if isinstance(shell, Shell) else None
+
+    @property
+    def start_directory(self) -> str:
+        return self.cwd or self.session.user.home
+
+
+async def bash(runtime: "Runtime", session: "Session", text: str, cwd: str | None) -> Result:
+    """Answer one message to a bash topic. Raises `CommandError`."""
+    if not text.strip():
+        raise CommandError("COMMAND_UNSUPPORTED", "Empty input.")
+    match = _META.fullmatch(text.lstrip())
+    handler: Handler = run
+    if match is not None:
+        handler = _meta_command(match["name"])
+        text = match["rest"].removeprefix("\n").removesuffix("\n")
+    call = BashCall(runtime, session, text, cwd)
+    if call.shell is not None:
+        call.shell.successor_directory = call.start_directory
+    try:
+        return await handler(call)
+    except ShellError as error:
+        raise _refusal(error) from error
+
+
+async def run(call: BashCall) -> Result:
+    """Plain text: the shell's input. The first one starts the shell."""
+    shell = call.shell
+    if shell is None or shell.ended:
+        shell = await _fresh_shell(call)
+    return reply_result(await shell.run(call.text))
+
+
+async def help_(_call: BashCall) -> Result:
+    width = max(len(form) for form, _ in _HELP) + 2
+    lines = ["Input goes to the shell; commands about the topic start with //.", ""]
+    return Result.page(
+        "Bash Session", "\n".join([*lines, *(f"{form:<{width}}{what}" for form, what in _HELP)])
+    )
+
+
+async def info(call: BashCall) -> Result:
+    shell = call.shell
+    rows: list[tuple[str, str]] = []
+    if shell is None or shell.ended:
+        rows.append(("cwd", "(no active shell)"))
+    else:
+        rows += [("cwd", _shown(shell.directory, call.session.user.home)), ("pid", "running")]
+        if shell.busy and shell.command is not None:
+            rows.append(("command", f"{shell.command.title} (running)"))
+        if shell.background.seen:
+            rows.append(("background", "jobs printed meanwhile; read it with //output background"))
+    if call.session.variables:
+        held = call.session.variables.items()
+        rows.append(("vars", ", ".join(f'{{{name}}}="{value}"' for name, value in held)))
+    return Result.page("Bash session info", "\n".join(f"{k + ':':<11}{v}" for k, v in rows))
+
+
+async def close(call: BashCall) -> Result:
+    await call.session.reset()
+    return Result.done("Bash session closed.")
+
+
+async def input_(call: BashCall) -> Result:
+    return reply_result(await _live(call).type(call.text.encode(errors="replace") + b"\n"))
+
+
+async def key(call: BashCall) -> Result:
+    return reply_result(await _live(call).type(key_bytes(call.text)))
+
+
+async def wait(call: BashCall) -> Result:
+    shell = call.shell
+    if shell is None:
+        raise NothingRunningError
+    return reply_result(await shell.wait(_seconds(call.text.strip())))
+
+
+async def kill(call: BashCall) -> Result:
+    shell = call.shell
+    if shell is None or not shell.busy:
+        return Result.done("No command is running.")
+    return reply_result(await shell.kill())
+
+
+async def output(call: BashCall) -> Result:
+    shell, wanted = call.shell, call.text.strip()
+    if shell is not None and wanted.lower() == "background":
+        return Result.page("output: background", shell.background.read().text or "(no output)")
+    if shell is None or shell.command is None:
+        raise CommandError("INVALID_TARGET", "No output yet: no command has run in this topic.")
+    shell.command.output.settle()
+    title, text = excerpt(shell.command.output.transcript, wanted)
+    return Result.page(title, text or "(no output)")
+
+
+Handler = Callable[[BashCall], Awaitable[Result]]
+
+META_COMMANDS: Final[dict[str, Handler]] = {
+    "help": help_,
+    "info": info,
+    "close": close,
+    "input": input_,
+    "key": key,
+    "wait": wait,
+    "kill": kill,
+    "output": output,
+}
+
+
+def reply_result(reply: Reply) -> Result:
+    """A shell's reply in the layout every caller knows."""
+    code = "running" if reply.exit_code is None else str(reply.exit_code)
+    message = f"exit: {code} | cwd: {reply.cwd}"
+    content = "\n".join([reply.output or "(no output)", *(f"[{note}]" for note in reply.notes)])
+    if reply.exit_code in (0, None):
+        return Result.page(message, content)
+    return Result.error(f"EXIT_{code}", message, content)
+
+
+async def _fresh_shell(call: BashCall) -> Shell:
+    settings, home = call.runtime.settings, call.session.user.home
+    shell = Shell.launch(
+        home=home,
+        cwd=call.start_directory,
+        base=os.environ,
+        variables=call.session.variables,
+        limits=Limits(settings.bash_timeout, settings.bash_quiet),
+    )
+    # Known to the session before it is ready: a topic closed meanwhile ends it too.
+    call.session.shell = shell
+    shell.successor_directory = call.start_directory
+    await shell.ready()
+    return shell
+
+
+def _live(call: BashCall) -> Shell:
+    if call.shell is None or not call.shell.busy:
+        raise NothingRunningError
+    return call.shell
+
+
+def _meta_command(name: str) -> Handler:
+    if not name:
+        raise CommandError("COMMAND_UNSUPPORTED", "Invalid meta-command. Use //help for details.")
+    handler = META_COMMANDS.get(name.lower())
+    if handler is None:
+        raise CommandError(
+            "COMMAND_UNSUPPORTED",
+            f"Unknown bash meta-command: //{name}\nUse //help for available commands.",
+        )
+    return handler
+
+
+def _seconds(text: str) -> float:
+    if not text:
+        return DEFAULT_WAIT_SECONDS
+    if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text) is None:
+        raise CommandError("INVALID_PAYLOAD", f"Not a number of seconds: {text}")
+    return min(float(text), MAX_WAIT_SECONDS)
+
+
+def _shown(directory: str, home: str) -> str:
+    if directory == home:
+        return "~/"
+    if Path(home) in Path(directory).parents:
+        return f"~/{Path(directory).relative_to(home)}/"
+    return directory
+
+
+def _refusal(error: ShellError) -> CommandError:
+    match error:
+        case ShellBusyError(command=command):
+            return CommandError(
+                "CONFLICT",
+                f"Not run: `{command}` is still running in this topic.\n"
+                "Continue it with //input <text>, //key ctrl-c, //wait [seconds] or //kill, "
+                "or use another bash topic.",
+            )
+        case NothingRunningError():
+            return CommandError("INVALID_TARGET", "No command is running.")
+        case UnknownKeyError(name=name):
+            return CommandError(
+                "INVALID_PAYLOAD",
+                f"Unknown key: {name}\nKeys: ctrl-<letter>, enter, tab, escape, space, backspace, "
+                "delete, up, down, left, right, home, end, page-up, page-down, f1-f12, or one "
+                "character.",
+            )
+        case BadRangeError():
+            return CommandError("INVALID_PAYLOAD", f"Not a range: {error}\nUsage: {USAGE}")
+        case UnusableInputError():
+            return CommandError("INVALID_PAYLOAD", str(error))
+        case ShellUnavailableError():
+            return CommandError("INTERNAL_ERROR", f"Bash error: {error}")
+        case _:
+            return CommandError("INTERNAL_ERROR", f"Bash error: {error}")

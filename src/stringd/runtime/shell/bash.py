@@ -1,0 +1,64 @@
+"""Launching an interactive bash: its terminal, its side channel, its process."""
+
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from stringd.runtime.shell.child import Child, start_child
+from stringd.runtime.shell.environment import child_environment
+from stringd.runtime.shell.errors import ShellUnavailableError
+from stringd.runtime.shell.terminal import Terminal
+
+_OPTIONS: Final = ("--noprofile", "--norc", "--noediting", "-i")
+
+
+class Bash(NamedTuple):
+    """A bash that has just been started. `mark` is in the environment of all it starts."""
+
+    child: Child
+    terminal: Terminal
+    control: socket.socket
+    mark: str
+
+
+def launch(
+    *,
+    home: str,
+    cwd: str,
+    base: Mapping[str, str],
+    variables: Mapping[str, str] | None,
+    on_data: Callable[[bytes], None],
+) -> Bash:
+    """Start bash in `cwd`. Raises `ShellUnavailableError`."""
+    path, mark = bash_path(), secrets.token_hex(16)
+    environment = child_environment(base, home=home, variables=variables, mark=mark)
+    try:
+        terminal = Terminal(on_data)
+    except OSError as error:
+        raise ShellUnavailableError(error.strerror or str(error)) from error
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs, open(os.devnull, "r+b", buffering=0) as nowhere:
+            child = start_child(
+                (path, *_OPTIONS),
+                environment=environment,
+                cwd=cwd if os.access(cwd, os.X_OK) else "/",
+                files=(theirs.fileno(), nowhere.fileno(), nowhere.fileno()),
+                terminal=terminal.theirs,
+            )
+    except OSError as error:
+        terminal.close()
+        ours.close()
+        raise ShellUnavailableError(error.strerror or str(error)) from error
+    return Bash(child, terminal, ours, mark)
+
+
+def bash_path() -> str:
+    """Where bash is. Raises `ShellUnavailableError`."""
+    path = "/bin/bash" if os.access("/bin/bash", os.X_OK) else shutil.which("bash")
+    if path is None:
+        raise ShellUnavailableError("bash is not installed")
+    return path

@@ -1,0 +1,87 @@
+"""Starting a child process and learning of its end.
+
+The child leads a session of its own and adopts its orphans (`PR_SET_CHILD_SUBREAPER` survives
+exec): however often a descendant forks or calls setsid, it stays below the child while that lives.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+import termios
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_COULD_NOT_START: Final = 127
+_RESET_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP)
+
+
+class Child:
+    """A started process. `exited` resolves to its status: 128 + n when signal n ended it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.signal: signal.Signals | None = None
+        self._loop = asyncio.get_running_loop()
+        self.exited: asyncio.Future[int] = self._loop.create_future()
+        self._handle = os.pidfd_open(pid)
+        self._loop.add_reader(self._handle, self._reap)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Safe at any time: the id stays ours until the end was collected."""
+        if not self.exited.done():
+            os.kill(self.pid, number)
+
+    def _reap(self) -> None:
+        _, status = os.waitpid(self.pid, 0)
+        self._loop.remove_reader(self._handle)
+        os.close(self._handle)
+        code = os.waitstatus_to_exitcode(status)
+        if code < 0:
+            self.signal = signal.Signals(-code) if -code in set(signal.Signals) else None
+            code = 128 - code
+        if not self.exited.done():
+            self.exited.set_result(code)
+
+
+def start_child(
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    cwd: str,
+    files: tuple[int, int, int],
+    terminal: int | None = None,
+) -> Child:
+    """Run `argv` with `files` as 0, 1 and 2; `terminal` becomes its controlling terminal."""
+    import ctypes  # the daemon starts without it
+
+    prctl = ctypes.CDLL(None).prctl
+    pid = os.fork()
+    if pid == 0:
+        try:
+            prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            _become(argv, environment, cwd, files, terminal)
+        finally:
+            os._exit(_COULD_NOT_START)
+    return Child(pid)
+
+
+def _become(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    cwd: str,
+    files: tuple[int, int, int],
+    terminal: int | None,
+) -> NoReturn:
+    os.setsid()
+    if terminal is not None:
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    # Python ignores some signals; what is ignored here would stay ignored in every program.
+    for number in _RESET_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.chdir(cwd)
+    for target, source in enumerate(files):
+        os.dup2(source, target)
+    os.execve(argv[0], list(argv), environment)  # noqa: S606

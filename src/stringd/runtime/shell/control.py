@@ -1,0 +1,106 @@
+"""The side channel to a shell: commands go in, statuses come out, and no output passes.
+
+The shell is an interactive bash that reads its commands from a socket instead of the terminal.
+Each command is two lines. The first evaluates the text with the terminal as its input and output,
+so nothing in the text can reach the socket, and unfinished quotes end with it. The second reports
+status and directory; it is read when the shell is back at its prompt, by whichever way: after an
+error that drops the rest of a line, after an interrupt, after `return`. Bash's own standard output
+and error lead nowhere, so prompts, traces and traps of these lines show nowhere.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from stringd.runtime.shell.errors import UnusableInputError
+
+SETUP: Final = (
+    "PS1= PS2= PS0=; \\builtin unset HISTFILE MAILCHECK PROMPT_COMMAND; "
+    "\\builtin set +o history +H; " + '\\builtin printf \'%s\\0\' 0 "$?" "${PWD-}" >&0\n'
+)
+# `!` would start a history reference should someone switch those on.
+_ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "!": "\\x21"})
+_FIELDS: Final = 3
+
+
+class Report(NamedTuple):
+    """The shell is back at its prompt after command `number`."""
+
+    number: int
+    status: int
+    directory: str
+
+
+def command_lines(number: int, text: str, terminal: str) -> bytes:
+    """The two lines that run `text`. Raises `UnusableInputError` for text no shell can hold."""
+    if "\0" in text:
+        raise UnusableInputError("Input contains a NUL character, which a shell cannot take.")
+    lines = (
+        f"\\builtin eval $'{text.translate(_ESCAPES)}' 0<>{terminal} 1>&0 2>&0\n"
+        f'\\builtin printf \'%s\\0\' {number} "$?" "${{PWD-}}" >&0\n'
+    )
+    return lines.encode(errors="replace")
+
+
+class ReportReader:
+    """Bytes from the shell in, reports out."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+
+    def feed(self, data: bytes) -> list[Report]:
+        *fields, self._buffer = (self._buffer + data).split(b"\0")
+        complete = len(fields) // _FIELDS * _FIELDS
+        if complete < len(fields):
+            self._buffer = b"\0".join([*fields[complete:], self._buffer])
+        rows = (fields[place : place + _FIELDS] for place in range(0, complete, _FIELDS))
+        return [
+            Report(int(number), int(status), directory.decode(errors="surrogateescape"))
+            for number, status, directory in rows
+        ]
+
+
+class Control:
+    """Our end of the socket. `lost` is called when no shell holds the other end any more."""
+
+    def __init__(
+        self, ours: socket.socket, on_report: Callable[[Report], None], lost: Callable[[], None]
+    ) -> None:
+        self._socket = ours
+        self._socket.setblocking(False)
+        self._on_report = on_report
+        self._lost = lost
+        self._reader = ReportReader()
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(ours.fileno(), self._readable)
+
+    async def send(self, lines: bytes) -> None:
+        """Hand lines to the shell; a shell that is gone is noticed elsewhere."""
+        try:
+            sent = self._socket.send(lines)
+            if sent < len(lines):
+                await self._loop.sock_sendall(self._socket, lines[sent:])
+        except (BlockingIOError, InterruptedError):
+            await self._loop.sock_sendall(self._socket, lines)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket.fileno())
+            self._socket.close()
+
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(65536)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if data:
+            for report in self._reader.feed(data):
+                self._on_report(report)
+        else:
+            self._loop.remove_reader(self._socket.fileno())
+            self._lost()

@@ -1,0 +1,116 @@
+"""One command in a fresh shell, without a terminal."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import Mapping
+from typing import Final
+
+from stringd.runtime.shell import wording
+from stringd.runtime.shell.bash import bash_path
+from stringd.runtime.shell.child import Child, start_child
+from stringd.runtime.shell.ending import end_tree, sweep
+from stringd.runtime.shell.environment import child_environment
+from stringd.runtime.shell.errors import ShellUnavailableError, UnusableInputError
+from stringd.runtime.shell.reply import Ending, Reply
+from stringd.runtime.shell.transcript import Output
+
+_TIMED_OUT: Final = 124
+# A command that a signal ended has no status of its own; the protocol counts it as 1.
+_KILLED: Final = 1
+_READS_PER_TURN: Final = 16
+
+
+class OneShot:
+    """A started command: await `reply`, or `close` it early."""
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        home: str,
+        cwd: str,
+        base: Mapping[str, str],
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it. Raises `ShellUnavailableError`, `UnusableInputError`."""
+        if "\0" in command:
+            raise UnusableInputError("Input contains a NUL character, which a shell cannot take.")
+        self._cwd = cwd
+        self._mark = secrets.token_hex(16)
+        self._output = Output()
+        self._loop = asyncio.get_running_loop()
+        environment = child_environment(base, home=home, variables=variables, mark=self._mark)
+        self._pipe, theirs = os.pipe()
+        try:
+            self._child = _start(command, environment, cwd, theirs)
+        except OSError as error:
+            os.close(self._pipe)
+            raise ShellUnavailableError(error.strerror or str(error)) from error
+        finally:
+            os.close(theirs)
+        os.set_blocking(self._pipe, False)
+        self._loop.add_reader(self._pipe, self._readable)
+
+    @property
+    def place(self) -> str | None:
+        """Where it runs, None when it has ended."""
+        return None if self._child.exited.done() else self._cwd
+
+    async def reply(self, limit: float) -> Reply:
+        """How it ended, at most `limit` seconds from now; nothing it started outlives this."""
+        try:
+            done, _ = await asyncio.wait({self._child.exited}, timeout=limit)
+        finally:
+            await asyncio.shield(self.close())
+        text, truncated = self._output.take()
+        self._output.transcript.close()
+        status = self._child.exited.result()
+        if not done:
+            note = wording.timed_out(limit, killed=True)
+            return Reply(Ending.TIMED_OUT, _TIMED_OUT, self._cwd, text, truncated, (note,))
+        if self._child.signal is not None:
+            note = wording.killed_by(self._child.signal)
+            return Reply(Ending.COMPLETED, _KILLED, self._cwd, text, truncated, (note,))
+        return Reply(Ending.COMPLETED, status, self._cwd, text, truncated)
+
+    async def close(self) -> None:
+        """End it and everything it started."""
+        if self._child.exited.done():
+            await sweep(self._child.pid, self._mark)
+        else:
+            await end_tree(self._child, self._mark)
+        if self._pipe >= 0:
+            while self._read():
+                pass
+            self._loop.remove_reader(self._pipe)
+            os.close(self._pipe)
+            self._pipe = -1
+
+    def _readable(self) -> None:
+        for _ in range(_READS_PER_TURN):
+            if not self._read():
+                return
+
+    def _read(self) -> bool:
+        if self._pipe < 0:
+            return False
+        try:
+            data = os.read(self._pipe, 65536)
+        except (BlockingIOError, InterruptedError):
+            return False
+        if not data:
+            self._loop.remove_reader(self._pipe)
+            return False
+        self._output.feed(data)
+        return True
+
+
+def _start(command: str, environment: Mapping[str, str], cwd: str, output: int) -> Child:
+    with open(os.devnull, "rb", buffering=0) as nothing:
+        return start_child(
+            (bash_path(), "-c", command),
+            environment=environment,
+            cwd=cwd if os.access(cwd, os.X_OK) else "/",
+            files=(nothing.fileno(), output, output),
+        )

@@ -1,0 +1,138 @@
+"""What the kernel knows about a shell's processes, read from /proc.
+
+A process is named by its id and its start time, so a signal never reaches a stranger that was
+given the same id later.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stringd.runtime.shell.environment import MARK
+
+_GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError)
+_TERMINAL_READ: Final = frozenset({"n_tty_read", "wait_woken"})
+_READY_WAIT: Final = ("poll_schedule_timeout", "do_select", "do_poll", "ep_poll", "do_sys_poll")
+
+
+class Process(NamedTuple):
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    started: int
+
+    @property
+    def alive(self) -> bool:
+        return self.state not in "ZX"
+
+
+def find(pid: int) -> Process | None:
+    """The process with this id, or None."""
+    text = _read(f"/proc/{pid}/stat")
+    # The program's name may hold spaces and parentheses; fields are counted after its last ")".
+    fields = text.rpartition(")")[2].split()
+    if len(fields) < 20:
+        return None
+    return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), fields[0], int(fields[19]))
+
+
+def descendants(pid: int) -> list[Process]:
+    """Every living process below `pid`, parents first."""
+    found: list[Process] = []
+    pending = _children(pid)
+    while pending:
+        process = find(pending.pop())
+        if process is not None:
+            pending += _children(process.pid)
+            if process.alive:
+                found.append(process)
+    return found
+
+
+def everyone() -> Iterator[Process]:
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit() and (process := find(int(name))) is not None:
+            yield process
+
+
+def left_behind(session: int, mark: str) -> list[Process]:
+    """Living processes of a shell that is gone: of its session, or carrying its mark."""
+    sign = f"{MARK}={mark}".encode()
+    me = os.getpid()
+    return [
+        process
+        for process in everyone()
+        if process.alive
+        and process.pid != me
+        and (process.session == session or sign in _environment(process.pid).split(b"\0"))
+    ]
+
+
+def send_signal(process: Process, number: signal.Signals) -> None:
+    """Signal exactly this process; nothing happens when it is gone."""
+    with suppress(ProcessLookupError, PermissionError):
+        handle = os.pidfd_open(process.pid)
+        try:
+            now = find(process.pid)
+            if now is not None and now.started == process.started:
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+
+
+def waits_for_input(process: Process, terminal: str, *, raw: bool) -> bool:
+    """Whether the process sleeps until something is typed.
+
+    Either it is blocked reading the terminal, or it switched the terminal to single keys (`raw`)
+    and sleeps until one of its files is ready, as line editors and full-screen programs do.
+    """
+    if process.state != "S":
+        return False
+    where = _read(f"/proc/{process.pid}/wchan")
+    if where in _TERMINAL_READ:
+        return _file_being_read(process.pid) in (terminal, "/dev/tty")
+    return raw and where.startswith(_READY_WAIT)
+
+
+def working_directory(pid: int) -> str | None:
+    with suppress(*_GONE):
+        return str(Path(f"/proc/{pid}/cwd").readlink())
+    return None
+
+
+def program(pid: int) -> str:
+    return _read(f"/proc/{pid}/comm").strip()
+
+
+def _file_being_read(pid: int) -> str:
+    """The file of the read() a process is blocked in; its standard input when that is hidden."""
+    call = _read(f"/proc/{pid}/syscall").split()
+    number = int(call[1], 16) if len(call) > 1 else 0
+    with suppress(*_GONE):
+        return str(Path(f"/proc/{pid}/fd/{number}").readlink())
+    return ""
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with suppress(*_GONE):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
+def _environment(pid: int) -> bytes:
+    with suppress(*_GONE), open(f"/proc/{pid}/environ", "rb") as file:
+        return file.read()
+    return b""
+
+
+def _read(path: str) -> str:
+    with suppress(*_GONE), open(path, "rb", buffering=0) as file:
+        return file.read().decode(errors="replace")
+    return ""

@@ -1,0 +1,297 @@
+"""A live bash on a terminal of its own.
+
+One command runs at a time. A caller waits for it until it ends, falls silent or waits for input;
+in the last two cases the command lives on and later calls attend to it again. A command nobody
+attended to for the hard limit is interrupted, then killed, then its shell is ended: whatever it
+does, the shell is usable or gone afterwards.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Self
+
+from stringd.runtime.shell import wording
+from stringd.runtime.shell.bash import Bash, launch
+from stringd.runtime.shell.control import SETUP, Control, Report, command_lines
+from stringd.runtime.shell.ending import end_tree, sweep
+from stringd.runtime.shell.errors import (
+    NothingRunningError,
+    ShellBusyError,
+    ShellUnavailableError,
+)
+from stringd.runtime.shell.foreground import Foreground
+from stringd.runtime.shell.processes import program, working_directory
+from stringd.runtime.shell.reply import Ending, Limits, Reply
+from stringd.runtime.shell.transcript import Background, Output
+
+_START_SECONDS: Final = 20.0
+# Part of the quiet time after which a command that waits for input is reported.
+_WAITING_SHARE: Final = 0.1
+_TIMED_OUT: Final = 124
+
+
+class Command:
+    """A command given to a shell; `done` resolves when the shell is back, or gone."""
+
+    def __init__(self, number: int, text: str, now: float) -> None:
+        self.number = number
+        self.title = wording.title(text)
+        self.output = Output()
+        self.printed_at = now
+        self.done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.expiry: asyncio.TimerHandle | None = None
+        self.expired_after: float | None = None
+        self.killed = False
+
+    def finish(self, status: int) -> None:
+        if self.expiry is not None:
+            self.expiry.cancel()
+        if not self.done.done():
+            self.done.set_result(status)
+
+
+class Shell:
+    """Use `Shell.launch`, then `ready`. Once `ended`, only its last output can still be read."""
+
+    def __init__(self, home: str, limits: Limits) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._limits = limits
+        self._ready: asyncio.Future[int] = self._loop.create_future()
+        self._count = 0
+        self._reported_directory = home
+        self._replaced = False
+        self._stopping: asyncio.Task[None] | None = None
+        self._burial: asyncio.Task[None] | None = None
+        self.successor_directory = home
+        """Where the shell after this one would start."""
+        self.command: Command | None = None
+        self.background = Background()
+
+    @classmethod
+    def launch(
+        cls,
+        *,
+        home: str,
+        cwd: str,
+        base: Mapping[str, str],
+        variables: Mapping[str, str] | None = None,
+        limits: Limits | None = None,
+    ) -> Self:
+        """Start a shell in `cwd`; `ready` must follow. Raises `ShellUnavailableError`."""
+        shell = cls(home, limits or Limits())
+        bash = launch(home=home, cwd=cwd, base=base, variables=variables, on_data=shell._received)
+        shell._attach(bash)
+        return shell
+
+    async def ready(self) -> None:
+        """Return when the first command may be given. Raises `ShellUnavailableError`."""
+        await self._control.send(SETUP.encode())
+        done, _ = await asyncio.wait({self._ready}, timeout=_START_SECONDS)
+        if not done or self._ready.result() != 0:
+            await self.close()
+            raise ShellUnavailableError("bash did not start")
+        self._terminal.hand_over()
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def ended(self) -> bool:
+        return self._child.exited.done()
+
+    @property
+    def busy(self) -> bool:
+        return self.command is not None and not self.command.done.done()
+
+    @property
+    def directory(self) -> str:
+        """Where the shell stands: the path it was reached by, while that still leads there."""
+        actual = working_directory(self.pid)
+        if actual is None or _same_directory(self._reported_directory, self.pid):
+            return self._reported_directory
+        return actual.removesuffix(" (deleted)")
+
+    @property
+    def place(self) -> str | None:
+        """Where it stands, None when it has ended."""
+        return None if self.ended else self.directory
+
+    async def run(self, text: str) -> Reply:
+        """Run `text` and wait for its end, its silence or its question.
+
+        Raises `ShellBusyError` while an earlier command lives, `UnusableInputError`.
+        """
+        if self.command is not None:
+            if self.busy:
+                raise ShellBusyError(self.command.title)
+            self.command.output.transcript.close()
+        lines = command_lines(self._count + 1, text, self._terminal.path)
+        self._count += 1
+        self._terminal.drain()
+        self._terminal.forget_typed()
+        self._terminal.listen()
+        command = self.command = Command(self._count, text, self._loop.time())
+        self._postpone_expiry(command, self._limits.hard)
+        await self._control.send(lines)
+        return await self._attend(command)
+
+    async def type(self, data: bytes) -> Reply:
+        """Type into the running command. Raises `NothingRunningError`."""
+        command = self._running()
+        self._postpone_expiry(command, self._limits.hard)
+        self._terminal.write(data)
+        return await self._attend(command)
+
+    async def wait(self, seconds: float) -> Reply:
+        """Wait longer for the last command; its final reply also when it has ended meanwhile.
+
+        Raises `NothingRunningError` before the first command.
+        """
+        if self.command is None:
+            raise NothingRunningError
+        self._postpone_expiry(self.command, max(self._limits.hard, seconds + self._limits.grace))
+        return await self._attend(self.command, seconds)
+
+    async def kill(self) -> Reply:
+        """End the running command, the shell with it if need be. Raises `NothingRunningError`."""
+        command = self._running()
+        await self._stop(command, self._limits.grace / 4)
+        return await self._attend(command)
+
+    async def close(self) -> None:
+        """End the shell and everything it started."""
+        if not self.ended:
+            await end_tree(self._child, self._mark)
+        if self._burial is None:
+            # The exit is known before its callback has run.
+            await asyncio.sleep(0)
+        if self._burial is not None:
+            await asyncio.shield(self._burial)
+
+    def _attach(self, bash: Bash) -> None:
+        self._child, self._terminal, _, self._mark = bash
+        self._foreground = Foreground(bash.child.pid, bash.terminal)
+        self._control = Control(bash.control, self._reported, self._lost)
+        self._child.exited.add_done_callback(self._exited)
+
+    def _received(self, data: bytes) -> None:
+        command = self.command
+        if command is None or command.done.done():
+            self.background.feed(data)
+        else:
+            command.printed_at = self._loop.time()
+            command.output.feed(data)
+
+    def _reported(self, report: Report) -> None:
+        self._reported_directory = report.directory
+        if report.number == 0 and not self._ready.done():
+            self._ready.set_result(report.status)
+        command = self.command
+        if command is not None and report.number == command.number:
+            self._terminal.drain()
+            command.finish(report.status)
+
+    def _lost(self) -> None:
+        """No bash at the other end: it ended, which its exit tells, or became another program."""
+        self._replaced = True
+
+    def _exited(self, exited: asyncio.Future[int]) -> None:
+        self._terminal.drain()
+        if not self._ready.done():
+            self._ready.set_result(exited.result() or 1)
+        if self.command is not None:
+            self.command.finish(exited.result())
+        self._burial = self._loop.create_task(self._clear_away())
+
+    async def _clear_away(self) -> None:
+        await sweep(self.pid, self._mark)
+        self._terminal.close()
+        self._control.close()
+
+    def _running(self) -> Command:
+        if self.command is None or not self.busy:
+            raise NothingRunningError
+        return self.command
+
+    async def _attend(self, command: Command, patience: float | None = None) -> Reply:
+        """Wait for the command's end; report it alive when waiting longer makes no sense."""
+        started = self._loop.time()
+        while not command.done.done():
+            now = self._loop.time()
+            silent = now - max(command.printed_at, started)
+            left = None if patience is None else started + patience - now
+            alive = self._alive_reply(command, silent, left)
+            if alive is not None:
+                return alive
+            await asyncio.wait({command.done}, timeout=self._pause(silent, left))
+        return await self._final_reply(command)
+
+    def _pause(self, silent: float, left: float | None) -> float:
+        """Until the next moment at which something about a silent command may be decided."""
+        step = self._limits.quiet * _WAITING_SHARE
+        pause = max(step - silent % step, 0.01)
+        return pause if left is None else min(pause, left)
+
+    def _alive_reply(self, command: Command, silent: float, left: float | None) -> Reply | None:
+        quiet = self._limits.quiet
+        if command.expired_after is not None:
+            return None
+        if silent >= quiet * _WAITING_SHARE and self._foreground.waits_for_input():
+            return self._unfinished(command, Ending.WAITING, wording.waiting(command.title))
+        if left is not None and left <= 0:
+            return self._unfinished(command, Ending.RUNNING, wording.running(command.title))
+        if left is None and silent >= quiet:
+            note = wording.silent(command.title, quiet)
+            return self._unfinished(command, Ending.RUNNING, note)
+        return None
+
+    def _unfinished(self, command: Command, ending: Ending, note: str) -> Reply:
+        notes = [note]
+        if self._replaced:
+            notes.append(wording.replaced(program(self.pid)))
+        text, truncated = command.output.take()
+        return Reply(ending, None, self.directory, text, truncated, tuple(notes))
+
+    async def _final_reply(self, command: Command) -> Reply:
+        ending, status, directory = Ending.COMPLETED, command.done.result(), self.directory
+        notes: list[str] = []
+        if command.expired_after is not None:
+            ending, status = Ending.TIMED_OUT, _TIMED_OUT
+            notes.append(wording.timed_out(command.expired_after, killed=command.killed))
+        if self.ended:
+            ending = Ending.SHELL_ENDED if ending is Ending.COMPLETED else ending
+            directory = self.successor_directory
+            code = self._child.exited.result()
+            notes.append(wording.shell_ended(code, self._child.signal))
+            await self.close()
+        text, truncated = command.output.take()
+        return Reply(ending, status, directory, text, truncated, tuple(notes))
+
+    def _postpone_expiry(self, command: Command, seconds: float) -> None:
+        if command.expiry is not None:
+            command.expiry.cancel()
+        if not command.done.done() and command.expired_after is None:
+            command.expiry = self._loop.call_later(seconds, self._expire, command, seconds)
+
+    def _expire(self, command: Command, limit: float) -> None:
+        command.expired_after = limit
+        self._stopping = self._loop.create_task(self._stop(command, self._limits.grace))
+
+    async def _stop(self, command: Command, grace: float) -> None:
+        """Interrupt, then kill, then end the shell, until the command is over."""
+        for end in (self._foreground.interrupt, self._foreground.kill):
+            end()
+            await asyncio.wait({command.done}, timeout=grace)
+            if command.done.done():
+                return
+            command.killed = True
+        await self.close()
+
+
+def _same_directory(path: str, pid: int) -> bool:
+    with suppress(OSError):
+        return Path(path).samefile(f"/proc/{pid}/cwd")
+    return False

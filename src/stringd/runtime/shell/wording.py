@@ -1,0 +1,61 @@
+"""What a reply tells its reader beside the output: pure functions, values in, text out."""
+
+from signal import Signals
+from typing import Final
+
+CONTINUE: Final = "//input <text>, //key ctrl-c, //wait [seconds], //kill"
+_TITLE_LENGTH: Final = 60
+
+
+def title(text: str) -> str:
+    """A command's first line, short enough to name it in a sentence."""
+    lines = text.strip().splitlines() or [""]
+    first = lines[0].strip()
+    cut = len(lines) > 1 or len(first) > _TITLE_LENGTH
+    return f"{first[:_TITLE_LENGTH]}…" if cut else first
+
+
+def silent(command: str, quiet: float) -> str:
+    return (
+        f"still running: `{command}` printed nothing for {seconds(quiet)}. "
+        f"Continue it with {CONTINUE}."
+    )
+
+
+def running(command: str) -> str:
+    return f"still running: `{command}`. Continue it with {CONTINUE}."
+
+
+def waiting(command: str) -> str:
+    return (
+        f"still running: `{command}` waits for input. Send //input <text> (adds Enter), "
+        f"//key ctrl-d (end of input), //key ctrl-c (interrupt), //wait [seconds] or //kill."
+    )
+
+
+def timed_out(limit: float, *, killed: bool) -> str:
+    how = "killed" if killed else "interrupted"
+    return f"timed out after {seconds(limit)} and was {how}; the output above may be partial"
+
+
+def replaced(program: str) -> str:
+    return (
+        f"the shell was replaced by `{program}` (exec); when it ends, the next input starts "
+        f"a fresh shell"
+    )
+
+
+def shell_ended(code: int, by: Signals | None) -> str:
+    how = f"was killed by {by.name}" if by is not None else f"exited with status {code}"
+    return (
+        f"the shell {how}: its variables, functions and jobs are gone; "
+        f"the next input starts a fresh shell"
+    )
+
+
+def seconds(value: float) -> str:
+    return f"{value:g} s"
+
+
+def killed_by(number: Signals) -> str:
+    return f"killed by {number.name}"
