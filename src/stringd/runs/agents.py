@@ -49,9 +49,9 @@ class CallObserver(Protocol):
 
     async def stream(self, agent: "Agent", event: AgentStreamEvent) -> None: ...
 
-    async def record(self, agent: "Agent", record: ConversationRecord, path: str) -> None: ...
+    async def record(self, record: ConversationRecord, path: str) -> None: ...
 
-    async def retention(self, agent: "Agent", event: RetentionEvent) -> None: ...
+    async def retention(self, event: RetentionEvent) -> None: ...
 
     async def output(self, agent: "Agent", result: AgentCallResult) -> None: ...
 
@@ -125,7 +125,7 @@ class Agent:
         call = Call(self, info, message)
         record = _record(self.name, message, await self.body.answer(call))
         self.memory.records.append(record)
-        await self.observer.record(self, record, path)
+        await self.observer.record(record, path)
         result = _result(record.text, record)
         await self.hooks.result(info, result)
         await self.observer.output(self, result)

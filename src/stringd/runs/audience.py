@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # A burst of a thousand runs fits; a client stuck for good costs at most these.
 MAX_FRAMES: Final = 10_000
-MAX_CHARACTERS: Final = 16 * 1024 * 1024
+MAX_CHARACTERS: Final = 8 * 1024 * 1024
 
 
 class Handler(Protocol):
@@ -43,6 +43,7 @@ class Client:
         self.runs: set[str] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.closed = False
+        self.finished = asyncio.Event()
         self._handler = handler
         self._max_frames = max_frames
         self._max_characters = max_characters
@@ -58,11 +59,10 @@ class Client:
 
     def gone(self) -> None:
         """The connection ended; nothing more will be taken."""
-        if not self.closed:
-            self.closed = True
+        if not self.finished.is_set():
+            self.finished.set()
             self._outbox.clear()
-            self._filled.set()
-            self._roomy.set()
+            self.hang_up()
             self._handler.gone(self)
 
     def hang_up(self) -> None:

@@ -102,7 +102,7 @@ class LlmBody:
             summary = await self._summarise(call, model, older)
             event = retention.compaction(call.agent.name, memory, older, summary, why)
             memory.apply(event)
-            await call.agent.observer.retention(call.agent, event)
+            await call.agent.observer.retention(event)
             await call.emit(stream.Retention(event=event))
         if rule.max_records is not None:
             memory.roll(rule.max_records)

@@ -1,14 +1,12 @@
 """A run as this process knows it: its state, its subscribers and its numbered broadcasts."""
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET
 
 from stringd.runs.agents import Agent
-from stringd.runs.audience import Client
 from stringd.runs.clock import timestamp
 from stringd.runs.journal import Journal
 from stringd.runs.policies import RunPolicies
@@ -20,6 +18,11 @@ from stringd.runs.strategy.definition import Strategy
 from stringd.wire.runs import encode
 from stringd.wire.runs.messages import Broadcast
 from stringd.wire.runs.types import ConversationHistory, RunStatus, RunSummary
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from stringd.runs.audience import Client
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Run:
         self.request_id: Any = UNSET
         self.prepared: Prepared | None = None
         self.started = False
+        self.begun = False
         self.task: asyncio.Task[None] | None = None
         self.prompts = PendingPrompts()
         self.mailbox = Mailbox()

@@ -135,11 +135,11 @@ class Segment:
         self._describe(agent, message)
         self._run.observe(message)
 
-    async def record(self, agent: Agent, record: ConversationRecord, path: str) -> None:
+    async def record(self, record: ConversationRecord, path: str) -> None:
         event = timeline.AgentCall(ts=record.created_at, record=record, path=path)
         self._store.append(self._run.id, event)
 
-    async def retention(self, agent: Agent, event: RetentionEvent) -> None:
+    async def retention(self, event: RetentionEvent) -> None:
         kept = timeline.ConversationRetention(ts=event.created_at, event=event)
         self._store.append(self._run.id, kept)
 

@@ -2,15 +2,18 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
+from stringd.runs.service import RunService
 from stringd.runtime.runtime import Runtime
 from stringd.runtime.session import release_all
 from stringd.server.exec import ExecEndpoint
 from stringd.server.guard import Guard
 from stringd.server.http import (
+    CORS_HEADERS,
     ClientGone,
     HttpError,
     Receive,
@@ -20,6 +23,7 @@ from stringd.server.http import (
     send_empty,
     send_json,
 )
+from stringd.server.ws import WebSocketEndpoint
 from stringd.wire.body import BodyError, JsonObject, parse_object
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
@@ -46,6 +50,8 @@ class App:
         self._log = log
         self._request_stop = request_stop
         self._guard = Guard(settings.allow_origins)
+        self.runs = RunService(settings.data_dir, Path.cwd())
+        self._web_socket = WebSocketEndpoint(self.runs, self._guard)
         self._started = monotonic()
         self._routes: dict[tuple[str, str], Endpoint] = {
             ("POST", "/exec"): ExecEndpoint(self.runtime, log, settings.queue_timeout),
@@ -54,6 +60,7 @@ class App:
             ("GET", "/sessions"): self._list_sessions,
             ("POST", "/sessions"): self._create_session,
             ("POST", "/shutdown"): self._shutdown,
+            ("GET", "/ws"): _upgrade_failed,
         }
 
     async def close(self) -> None:
@@ -61,6 +68,9 @@ class App:
         await self.runtime.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._web_socket(scope, receive, send)
+            return
         request = Request(scope, receive)
         try:
             await self._answer(request, send)
@@ -107,8 +117,8 @@ class App:
             "sessions": self.runtime.session_count(),
             "status": "ok",
             "uptime": int((monotonic() - self._started) * 1000),
-            "activeRuns": 0,
-            "connectedClients": 0,
+            "activeRuns": self.runs.active_runs,
+            "connectedClients": self.runs.connected_clients,
         }
 
     async def _list_users(self, _request: Request, send: Send) -> None:
@@ -187,6 +197,13 @@ class App:
     async def _shutdown(self, _request: Request, send: Send) -> None:
         await send_json(send, 200, {"ok": True, "message": "stringd shutting down"})
         self._request_stop()
+
+
+async def _upgrade_failed(_request: Request, send: Send) -> None:
+    data = b"WebSocket upgrade failed"
+    headers = [(b"Content-Type", b"text/plain"), (b"Content-Length", b"%d" % len(data))]
+    await send({"type": "http.response.start", "status": 400, "headers": [*headers, *CORS_HEADERS]})
+    await send({"type": "http.response.body", "body": data})
 
 
 async def _fields(request: Request) -> JsonObject:

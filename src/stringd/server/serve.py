@@ -75,12 +75,15 @@ async def _serve(
     def connection() -> HttpProtocol:
         return HttpProtocol(config, state, {}, loop)
 
+    await app.runs.start()
     servers = [await loop.create_server(connection, sock=listener) for listener in sockets]
     log.info("server.start", port=settings.port)
     ready(app)
     await stop.wait()
     for server in servers:
         server.close()
+    # Runs end before their watchers' sockets do, so that everyone hears how they ended.
+    await app.runs.stop()
     await _drain(app, state)
     log.info("server.stop", port=settings.port)
     log.close()

@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stringd.runs.errors import StrategyFileError
-from stringd.runs.strategy.jsonc import parse_json
 from stringd.runs.strategy.places import Place, Places, SourceSyntaxError
-from stringd.runs.strategy.yaml12 import parse_yaml
 from stringd.wire.shapes import Issue, dotted
 from stringd.wire.shapes import Path as ValuePath
 
@@ -49,12 +47,21 @@ def read_source(path: Path, what: str = "Strategy", text: str | None = None) -> 
         )
     text = _read(path, what) if text is None else text
     try:
-        value, places = parse_yaml(text) if form == "YAML" else parse_json(text)
+        value, places = _parse(text, form)
     except SourceSyntaxError as bad:
         at = f":{bad.place.line}:{bad.place.column}" if bad.place else ""
         message = f"Failed to parse {what.lower()} {form}: {bad.problem} ({path}{at})"
         raise StrategyFileError(message) from None
     return Source(path, value, places)
+
+
+def _parse(text: str, form: str) -> tuple[Any, Places]:
+    # The parsers are loaded with the first file; a daemon without runs never needs them.
+    if form == "YAML":
+        from stringd.runs.strategy.yaml12 import parse_yaml as parse
+    else:
+        from stringd.runs.strategy.jsonc import parse_json as parse
+    return parse(text)
 
 
 def _read(path: Path, what: str) -> str:

@@ -1,0 +1,133 @@
+"""From a request and a timeline to everything a segment needs. Touches files, not the loop."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from msgspec import UNSET
+
+from stringd.runs.errors import PrepareError, StrategyFileError
+from stringd.runs.journal import read_journal
+from stringd.runs.registry import CustomType, Registry
+from stringd.runs.run import Prepared, RunSettings
+from stringd.runs.store import RunStore
+from stringd.runs.strategy import definition as d
+from stringd.runs.strategy.discover import find
+from stringd.runs.strategy.load import Known, load_strategy
+from stringd.runs.strategy.manifest import (
+    check_agent_files,
+    check_permissions,
+    read_manifest,
+    run_modules,
+)
+from stringd.runs.timeline import RunStarted, conversation, latest_start
+from stringd.runs.tools.port import BUILT_IN_TOOLS
+from stringd.wire.runs.requests import PrepareRun
+from stringd.wire.shapes import dotted
+
+_PLAIN_NAME: Final = re.compile(r"[^\x00-\x1f\x7f/\\]{1,200}")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the daemon brings: where it works, and defaults for every run."""
+
+    data_dir: Path
+    project_dir: Path
+    registry: Registry
+    model_override: str | None = None
+
+
+def check_run_id(run_id: str) -> None:
+    """A run id names files; only a plain file name will do. Raises `PrepareError`."""
+    if not _PLAIN_NAME.fullmatch(run_id) or run_id.startswith("."):
+        raise PrepareError(
+            f"Invalid run id: {run_id[:80]!r}. Use letters, digits, dots, dashes; no slashes."
+        )
+
+
+def prepare(
+    request: PrepareRun, run_id: str, around: Surroundings, store: RunStore, *, in_memory: bool
+) -> Prepared:
+    """Load everything. Raises `PrepareError` or `StrategyFileError`."""
+    events = store.timeline(run_id) if request.run_id is not UNSET else []
+    before = latest_start(events)
+    if before is None and in_memory:
+        raise PrepareError(f"Run already exists: {run_id}")
+    if before is None and request.strategy_path is UNSET:
+        raise PrepareError(f"Run not found: {run_id}")
+    settings = _settings(request, before, around)
+    registry = around.registry.copy()
+    if settings.manifest_path is not None:
+        _load_project(Path(settings.cwd) / settings.manifest_path, registry)
+    return Prepared(
+        kind="new" if before is None else "continuation",
+        settings=settings,
+        strategy=_load(settings, registry, around),
+        registry=registry,
+        conversation=conversation(events),
+        journal=read_journal(events),
+    )
+
+
+def _settings(request: PrepareRun, before: RunStarted | None, around: Surroundings) -> RunSettings:
+    """Each setting: the request's, else the latest segment's, else the daemon's default."""
+    override = request.model_override or (before and before.model_override) or None
+    manifest = request.manifest_path or (before and before.manifest_path) or None
+    return RunSettings(
+        strategy_path=request.strategy_path or (before.strategy_path if before else ""),
+        cwd=request.cwd or (before.cwd if before else str(around.project_dir)),
+        model_override=override or around.model_override,
+        manifest_path=manifest,
+    )
+
+
+def _load_project(path: Path, registry: Registry) -> None:
+    manifest = read_manifest(path)
+    check_agent_files(manifest)
+    check_permissions(manifest)
+    run_modules(manifest, registry)
+
+
+def _load(settings: RunSettings, registry: Registry, around: Surroundings) -> d.Strategy:
+    known = Known(
+        tools=BUILT_IN_TOOLS,
+        registered_tools=tuple(registry.tools),
+        agent_types=tuple(registry.agents),
+        flow_types=tuple(registry.flows),
+    )
+    path = find(settings.strategy_path, Path(settings.cwd), around.data_dir)
+    if not path.is_file():
+        raise PrepareError(f"Strategy file not found: {settings.strategy_path}")
+    strategy = load_strategy(path, known, model_override=settings.model_override)
+    _check_mcp_servers(strategy)
+    _check_custom_configs(strategy, registry)
+    return strategy
+
+
+def _check_mcp_servers(strategy: d.Strategy) -> None:
+    for agent in strategy.agents.values():
+        for server in agent.mcp_servers if isinstance(agent, d.LlmAgent) else ():
+            if server not in strategy.mcp_servers:
+                raise PrepareError(
+                    f'Agent "{agent.name}" references unknown MCP server "{server}".'
+                )
+
+
+def _check_custom_configs(strategy: d.Strategy, registry: Registry) -> None:
+    for agent in strategy.agents.values():
+        if isinstance(agent, d.CustomAgent):
+            _check_config("Agent", agent, registry.agents[agent.type])
+    for flow in d.flows_within(strategy.flow):
+        if isinstance(flow, d.CustomFlow):
+            _check_config("Flow", flow, registry.flows[flow.type])
+
+
+def _check_config(what: str, each: d.CustomAgent | d.CustomFlow, known: CustomType) -> None:
+    issues = known.config.check(each.config or {}, ("config",)) if known.config else []
+    if issues:
+        lines = "\n".join(f"  - {dotted(issue.path)}: {issue.problem}" for issue in issues)
+        raise StrategyFileError(
+            f'{what} "{each.name}" configuration validation failed for type "{each.type}":\n{lines}'
+        )
