@@ -1,0 +1,195 @@
+"""`stringd gate`: the approver's terminal, and `stringd gate audit`: what it has recorded."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NoReturn
+
+from stringd import __version__
+
+_EPILOG: Final = """\
+environment:
+  STRINGD_GATE_SOCKET          where to listen (else $XDG_RUNTIME_DIR/stringd-gate.sock)
+  STRINGD_DATA_DIR             where the audit log is kept (default .stringd)
+  STRINGD_GATE_PROMPT_TIMEOUT  seconds a question waits for a key (60)
+  STRINGD_GATE_EXEC_TIMEOUT    seconds a command may run (300)
+  STRINGD_GATE_MAX_FUTURE      seconds a caller's clock may be ahead (5, at most 60)
+  STRINGD_GATE_NOTIFY          command to run when a question waits, e.g. notify-send
+  NO_COLOR                     no bold, no dim
+
+keys:
+  y approves the command on the screen, v reads on in a long one, ? lists every word,
+  n denies and takes a note for the caller, any other key denies.
+
+stringd gate audit tail|verify|export shows what was asked, decided and run.
+"""
+_UNSUPPORTED: Final = {
+    "--no-confirm-unprivileged": "every command is asked about; that cannot be switched off",
+    "--pkexec": "privileged commands run through sudo, after a key pressed here",
+    "--host": "questions from other hosts are not supported yet",
+    "--login": "questions from other hosts are not supported yet",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message}", file=sys.stderr)
+        raise SystemExit(1)
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Run `stringd gate` or `stringd gate audit`."""
+    if argv and argv[0] == "audit":
+        return _audit(argv[1:])
+    try:
+        return _gate(name, argv)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 1
+
+
+def _gate(name: str, argv: Sequence[str]) -> int:
+    from stringd.gate.app import run
+    from stringd.gate.settings import from_environment
+
+    options, unknown = _gate_parser(name).parse_known_args(argv)
+    if options.version:
+        print(f"stringd {__version__}")
+        return 0
+    if problem := _problem(options, unknown):
+        print(problem, file=sys.stderr)
+        return 1
+    settings = from_environment(os.environ)
+    if options.socket:
+        settings = replace(settings, socket=Path(options.socket).absolute())
+    if options.notify is not None:
+        settings = replace(settings, notify=options.notify)
+    settings = replace(
+        settings,
+        arming=options.arming / 1000,
+        bell=not options.no_bell,
+        verbose=options.verbose,
+        allow_stop_busy=options.allow_stop_busy,
+    )
+    settings.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return run(settings, dict(os.environ))
+
+
+def _gate_parser(name: str) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=f"stringd {name}",
+        description="Asks you, in this terminal, about every command an agent wants to run.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--socket", metavar="PATH", help="listen here")
+    add("--notify", metavar="COMMAND", help="run this when a question waits; never told what it is")
+    add("--no-bell", action="store_true", help="do not ring the terminal's bell")
+    add("--arming", type=_milliseconds, default=400.0, metavar="MS", help=_ARMING_HELP)
+    add("--allow-stop-busy", action="store_true", help="let a client stop the gate while it works")
+    add("-v", "--verbose", action="store_true", help="log every request on standard error")
+    add("-V", "--version", action="store_true", help="print the version")
+    # Accepted from habits with other gates: asking about everything is what this one does.
+    add("--confirm-unprivileged", action="store_true", help=argparse.SUPPRESS)
+    add("--forward-agent", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+_ARMING_HELP: Final = "ignore keys for this long after a question appears (400)"
+
+
+def _milliseconds(text: str) -> float:
+    value = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= value <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of milliseconds up to 10000")
+    return float(value)
+
+
+def _problem(options: argparse.Namespace, unknown: list[str]) -> str | None:
+    for word in unknown:
+        option = word.partition("=")[0]
+        if option in _UNSUPPORTED:
+            return f"error: {option}: {_UNSUPPORTED[option]}"
+    if unknown:
+        return f"unknown option: {unknown[0]}"
+    if options.forward_agent:
+        return "error: --forward-agent requires --host (no SSH session in local mode)"
+    return None
+
+
+def _audit(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="stringd gate audit",
+        description="Shows and checks the gate's audit log.",
+        epilog="verify exits 1 and names the first record that does not hold.",
+    )
+    parser.add_argument("what", choices=("tail", "verify", "export"), nargs="?", default="tail")
+    parser.add_argument("-n", "--lines", type=int, default=20, help="how many records tail shows")
+    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.add_argument("--file", type=Path, help="another log than the one in the data directory")
+    try:
+        options = parser.parse_args(argv)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 1
+    from stringd.gate.audit import FILE_NAME
+    from stringd.gate.settings import data_directory
+
+    path = options.file or data_directory(os.environ) / FILE_NAME
+    if not path.exists():
+        print(f"stringd gate audit: there is no log at {path}", file=sys.stderr)
+        return 1
+    try:
+        return _AUDIT_COMMANDS[options.what](path, options)
+    except OSError as error:
+        print(f"stringd gate audit: {path}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def _audit_tail(path: Path, options: argparse.Namespace) -> int:
+    from collections import deque
+
+    from stringd.gate.audit import records
+    from stringd.gate.report import audit_line
+
+    last = deque((record for _, _, record in records(path)), maxlen=max(options.lines, 1))
+    for record in last:
+        if options.json:
+            print(json.dumps(record))
+        else:
+            print("(not a record)" if record is None else audit_line(record))
+    return 0
+
+
+def _audit_verify(path: Path, options: argparse.Namespace) -> int:
+    from stringd.gate.audit import verify
+
+    verdict = verify(path)
+    if options.json:
+        broken = verdict.broken
+        found = None if broken is None else {"line": broken.line, "why": broken.why}
+        print(json.dumps({"ok": broken is None, "records": verdict.records, "broken": found}))
+    elif verdict.broken is None:
+        print(f"{verdict.records} records, unbroken: {path}")
+    else:
+        print(f"line {verdict.broken.line} is broken: {verdict.broken.why}", file=sys.stderr)
+        print(f"the {verdict.records} records before it hold: {path}", file=sys.stderr)
+    return 0 if verdict.broken is None else 1
+
+
+def _audit_export(path: Path, options: argparse.Namespace) -> int:  # noqa: ARG001
+    from stringd.gate.audit import records
+
+    print(json.dumps([record for _, _, record in records(path) if record is not None], indent=2))
+    return 0
+
+
+_AUDIT_COMMANDS: Final = {
+    "tail": _audit_tail,
+    "verify": _audit_verify,
+    "export": _audit_export,
+}

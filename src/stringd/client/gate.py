@@ -1,0 +1,275 @@
+"""Asks a gate to run commands. `Gate` blocks, `AsyncGate` awaits; both take the same arguments.
+
+Neither ever repeats a request by itself: what may have been executed is asked for once.
+"""
+
+import asyncio
+import os
+import socket
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from stringd import __version__
+from stringd.wire.gate import (
+    MAX_RESPONSE_BYTES,
+    Action,
+    Request,
+    Response,
+    ResponseError,
+    Status,
+    decode_response,
+    encode_request,
+    socket_path,
+)
+
+CONNECT_SECONDS: Final = 5.0
+WRITE_SECONDS: Final = 5.0
+DEFAULT_TIMEOUT: Final = 600.0
+CONTROL_TIMEOUT: Final = 10.0
+_READ_BYTES: Final = 1_048_576
+
+
+class GateClientError(Exception):
+    """The gate could not be asked, or did not answer; the text is for people."""
+
+
+class GateNotRunningError(GateClientError):
+    """Nobody listens at the socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"stringd gate is not running (nothing answers at {path}). "
+            "Start it in a terminal of your own: stringd gate"
+        )
+
+
+class NoAnswerError(GateClientError):
+    """The gate did not answer in time. The command may or may not have run."""
+
+
+def default_socket(env: Mapping[str, str] | None = None) -> str:
+    """Where the gate listens by default on this machine."""
+    env = os.environ if env is None else env
+    data_dir = str(Path(env.get("STRINGD_DATA_DIR") or ".stringd").absolute())
+    return socket_path(env, os.getuid(), data_dir, lambda name: Path(name).is_dir())
+
+
+def host_name() -> str:
+    """This machine's name as the gate's terminal shows it."""
+    try:
+        return Path("/etc/hostname").read_text(encoding="utf-8").strip() or "unknown"
+    except (OSError, UnicodeDecodeError):
+        return "unknown"
+
+
+def build_request(
+    pipeline: Sequence[Sequence[str]],
+    *,
+    reason: str = "",
+    session: str = "",
+    host: str = "",
+    env: Mapping[str, str] | None = None,
+    privileged: bool = True,
+    forward_agent: bool = False,
+    request_id: str | None = None,
+    action: Action = Action.EXEC,
+) -> Request:
+    """A request stamped with the present time and an id of its own."""
+    return Request(
+        pipeline=tuple(tuple(stage) for stage in pipeline),
+        id=str(uuid.uuid4()) if request_id is None else request_id,
+        host=host,
+        session=session,
+        time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        env=dict(env or {}),
+        reason=reason,
+        privileged=privileged,
+        forward_agent=forward_agent,
+        version=__version__,
+        action=action,
+    )
+
+
+class Gate:
+    """A blocking client. Each call is one connection."""
+
+    def __init__(self, path: str | None = None, *, timeout: float = DEFAULT_TIMEOUT) -> None:
+        self.path = default_socket() if path is None else path
+        self.timeout = timeout
+
+    def run(
+        self,
+        pipeline: Sequence[Sequence[str]],
+        *,
+        reason: str = "",
+        session: str = "",
+        host: str = "",
+        env: Mapping[str, str] | None = None,
+        privileged: bool = True,
+        forward_agent: bool = False,
+        request_id: str | None = None,
+    ) -> Response:
+        """Ask for a pipeline and wait for the human and the command. Raises `GateClientError`."""
+        request = build_request(
+            pipeline,
+            reason=reason,
+            session=session,
+            host=host,
+            env=env,
+            privileged=privileged,
+            forward_agent=forward_agent,
+            request_id=request_id,
+        )
+        return self.send(request)
+
+    def ping(self) -> Response:
+        """Whether somebody answers, and which version."""
+        return self._control(Action.PING)
+
+    def stop(self) -> Response:
+        """Ask the gate to end; it refuses while something is in progress."""
+        return self._control(Action.STOP)
+
+    def send(self, request: Request, *, timeout: float | None = None) -> Response:
+        """Send a request as it is. Raises `GateClientError`."""
+        limit = self.timeout if timeout is None else timeout
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            self._connect(connection)
+            # The gate may answer before it has read everything; the answer is what counts.
+            with suppress(OSError):
+                connection.settimeout(WRITE_SECONDS)
+                connection.sendall(encode_request(request))
+            connection.settimeout(limit)
+            try:
+                line = _read_line(connection)
+            except TimeoutError:
+                raise NoAnswerError(f"no response from daemon after {limit:g}s") from None
+        return _response(line)
+
+    def _control(self, action: Action) -> Response:
+        request = build_request([], privileged=False, action=action)
+        return self.send(request, timeout=CONTROL_TIMEOUT)
+
+    def _connect(self, connection: socket.socket) -> None:
+        connection.settimeout(CONNECT_SECONDS)
+        try:
+            connection.connect(self.path)
+        except OSError:
+            raise GateNotRunningError(self.path) from None
+
+
+class AsyncGate:
+    """The same for an event loop. Cancelling a call hangs up, and what waits is then not run."""
+
+    def __init__(self, path: str | None = None, *, timeout: float = DEFAULT_TIMEOUT) -> None:
+        self.path = default_socket() if path is None else path
+        self.timeout = timeout
+
+    async def run(
+        self,
+        pipeline: Sequence[Sequence[str]],
+        *,
+        reason: str = "",
+        session: str = "",
+        host: str = "",
+        env: Mapping[str, str] | None = None,
+        privileged: bool = True,
+        forward_agent: bool = False,
+        request_id: str | None = None,
+    ) -> Response:
+        """Ask for a pipeline and wait for the human and the command. Raises `GateClientError`."""
+        request = build_request(
+            pipeline,
+            reason=reason,
+            session=session,
+            host=host,
+            env=env,
+            privileged=privileged,
+            forward_agent=forward_agent,
+            request_id=request_id,
+        )
+        return await self.send(request)
+
+    async def ping(self) -> Response:
+        """Whether somebody answers, and which version."""
+        return await self._control(Action.PING)
+
+    async def stop(self) -> Response:
+        """Ask the gate to end; it refuses while something is in progress."""
+        return await self._control(Action.STOP)
+
+    async def send(self, request: Request, *, timeout: float | None = None) -> Response:  # noqa: ASYNC109
+        """Send a request as it is. Raises `GateClientError`."""
+        limit = self.timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                reader, writer = await asyncio.open_unix_connection(
+                    self.path, limit=MAX_RESPONSE_BYTES
+                )
+        except (OSError, TimeoutError):
+            raise GateNotRunningError(self.path) from None
+        try:
+            with suppress(OSError):
+                writer.write(encode_request(request))
+            async with asyncio.timeout(limit):
+                return _response(await _read_line_async(reader))
+        except TimeoutError:
+            raise NoAnswerError(f"no response from daemon after {limit:g}s") from None
+        finally:
+            writer.close()
+
+    async def _control(self, action: Action) -> Response:
+        request = build_request([], privileged=False, action=action)
+        return await self.send(request, timeout=CONTROL_TIMEOUT)
+
+
+def succeeded(response: Response) -> bool:
+    """Whether the pipeline ran and its last command ended with zero."""
+    return (
+        response.status is Status.OK
+        and bool(response.stages)
+        and (response.stages[-1].exit_code == 0)
+    )
+
+
+def _read_line(connection: socket.socket) -> bytes:
+    """Everything up to the first newline; what was received when the peer closed without one."""
+    pieces: list[bytes] = []
+    size = 0
+    while size <= MAX_RESPONSE_BYTES:
+        try:
+            data = connection.recv(_READ_BYTES)
+        except ConnectionError:
+            data = b""
+        end = data.find(b"\n")
+        if end >= 0 or not data:
+            return b"".join([*pieces, data[:end] if end >= 0 else b""])
+        pieces.append(data)
+        size += len(data)
+    raise GateClientError("the response is larger than 64 MiB")
+
+
+async def _read_line_async(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.readuntil(b"\n")
+    except asyncio.IncompleteReadError as error:
+        return error.partial
+    except asyncio.LimitOverrunError:
+        raise GateClientError("the response is larger than 64 MiB") from None
+    except ConnectionError:
+        return b""
+
+
+def _response(line: bytes) -> Response:
+    if not line:
+        raise GateClientError("server closed connection without response")
+    try:
+        return decode_response(line)
+    except ResponseError as error:
+        raise GateClientError(
+            f"the gate's answer could not be read by stringd {__version__}: {error}"
+        ) from None

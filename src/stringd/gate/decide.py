@@ -1,0 +1,156 @@
+"""Who may go from asking to running: the approval machine, as a table. Pure.
+
+A request waits for its turn, is asked about, is approved, runs and ends. The table lists every
+step there is; an event it does not list for a state is a bug and raises. Two things follow from
+the table alone, and the tests explore it to show them: RUNNING is entered only by START from
+APPROVED, and APPROVED only by YES from ASKED. `Approval` walks the table for one request and hands
+out the single `Permit` the executor accepts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, Protocol
+
+from stringd.gate.program import Program
+from stringd.gate.validate import ValidatedRequest
+
+
+class State(Enum):
+    WAITING = auto()
+    ASKED = auto()
+    APPROVED = auto()
+    RUNNING = auto()
+    FINISHED = auto()
+    DENIED = auto()
+    TIMED_OUT = auto()
+    CALLER_GONE = auto()
+    FAILED = auto()
+    STOPPED = auto()
+
+
+class Event(Enum):
+    TURN = auto()
+    YES = auto()
+    NO = auto()
+    SILENCE = auto()
+    HANGUP = auto()
+    TROUBLE = auto()
+    SHUTDOWN = auto()
+    START = auto()
+    END = auto()
+
+
+Table = Mapping[tuple[State, Event], State]
+
+TRANSITIONS: Final[Table] = {
+    (State.WAITING, Event.TURN): State.ASKED,
+    (State.WAITING, Event.HANGUP): State.CALLER_GONE,
+    (State.WAITING, Event.TROUBLE): State.FAILED,
+    (State.WAITING, Event.SHUTDOWN): State.STOPPED,
+    (State.ASKED, Event.YES): State.APPROVED,
+    (State.ASKED, Event.NO): State.DENIED,
+    (State.ASKED, Event.SILENCE): State.TIMED_OUT,
+    (State.ASKED, Event.HANGUP): State.CALLER_GONE,
+    (State.ASKED, Event.TROUBLE): State.FAILED,
+    (State.ASKED, Event.SHUTDOWN): State.STOPPED,
+    (State.APPROVED, Event.START): State.RUNNING,
+    (State.APPROVED, Event.HANGUP): State.CALLER_GONE,
+    (State.APPROVED, Event.TROUBLE): State.FAILED,
+    (State.APPROVED, Event.SHUTDOWN): State.STOPPED,
+    # A started command runs to its end, with or without its caller.
+    (State.RUNNING, Event.HANGUP): State.RUNNING,
+    (State.RUNNING, Event.END): State.FINISHED,
+    (State.RUNNING, Event.TROUBLE): State.FAILED,
+    (State.RUNNING, Event.SHUTDOWN): State.STOPPED,
+}
+
+ENDINGS: Final = frozenset(State) - {source for source, _ in TRANSITIONS}
+
+
+class IllegalStepError(Exception):
+    """The program tried a step the table does not have."""
+
+
+def step(state: State, event: Event, table: Table = TRANSITIONS) -> State:
+    """The next state. Raises `IllegalStepError`."""
+    try:
+        return table[state, event]
+    except KeyError:
+        raise IllegalStepError(f"{event.name} is not possible in {state.name}") from None
+
+
+class Key(Enum):
+    """What a single byte means while a question is on the screen."""
+
+    YES = auto()
+    NO = auto()
+    NOTE = auto()
+    VIEW = auto()
+    WORDS = auto()
+    SILENCE = auto()
+
+
+_KEYS: Final = {
+    ord("y"): Key.YES,
+    ord("Y"): Key.YES,
+    ord("n"): Key.NOTE,
+    ord("N"): Key.NOTE,
+    ord("v"): Key.VIEW,
+    ord("V"): Key.VIEW,
+    ord("?"): Key.WORDS,
+}
+
+
+def classify(byte: int | None) -> Key:
+    """The meaning of a byte, or of none. Whatever is not listed is a no, `a` and Enter included."""
+    return Key.SILENCE if byte is None else _KEYS.get(byte, Key.NO)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a question ended: `YES`, `NO` or `SILENCE`, who decided, and their note to the caller."""
+
+    event: Event
+    by: str = "terminal"
+    note: str = ""
+
+
+class Policy(Protocol):
+    """Decides what needs no question. Rules and grants will live behind this."""
+
+    def consider(self, request: ValidatedRequest) -> Answer | None:
+        """An answer that is already settled, or None: ask the human."""
+
+
+class AskAlways:
+    """The policy without rules: every command is a question."""
+
+    def consider(self, request: ValidatedRequest) -> Answer | None:  # noqa: ARG002
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Leave to run exactly this request with exactly these programs. Made by `Approval` alone."""
+
+    request: ValidatedRequest
+    programs: Sequence[Program]
+
+
+class Approval:
+    """One request's walk through the table."""
+
+    def __init__(self, request: ValidatedRequest, programs: Sequence[Program]) -> None:
+        self.request = request
+        self.programs = programs
+        self.state = State.WAITING
+
+    def advance(self, event: Event) -> State:
+        self.state = step(self.state, event)
+        return self.state
+
+    def spend(self) -> Permit:
+        """The permit, once: a second call, or one without a yes, raises `IllegalStepError`."""
+        self.advance(Event.START)
+        return Permit(self.request, self.programs)

@@ -1,0 +1,181 @@
+"""The one way to the terminal: nothing a stranger wrote arrives there as anything but visible text.
+
+`paint` is the only maker of `Painted`, and the terminal writes nothing else. It passes every piece
+of text through `render`; colour is added around the pieces, never taken from them.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from typing import Final, NamedTuple, NewType
+
+from stringd.gate.characters import cells, deceives, is_visible
+
+Painted = NewType("Painted", str)
+
+NON_ASCII_FLAG: Final = " [non-ASCII]"
+CONTINUED: Final = "↩"
+
+_RESET: Final = "\x1b[0m"
+# Undecodable bytes arrive as these surrogates when text was decoded with `surrogateescape`.
+_RAW_BYTES: Final = range(0xDC80, 0xDD00)
+
+
+class Style(Enum):
+    PLAIN = ""
+    BOLD = "\x1b[1m"
+    DIM = "\x1b[2m"
+
+
+class Span(NamedTuple):
+    text: str
+    style: Style = Style.PLAIN
+
+
+Line = tuple[Span, ...]
+
+
+def line(text: str, style: Style = Style.PLAIN) -> Line:
+    return (Span(text, style),)
+
+
+def render(text: str) -> str:
+    r"""Text as visible characters only: what cannot be seen is written `\xNN` or `\u{NNNN}`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(character if is_visible(character) else _number(character) for character in text)
+
+
+def paint(lines: Iterable[Line], *, colour: bool) -> Painted:
+    """Lines ready for the terminal, each ended by a newline."""
+    return Painted("".join(f"{_paint_line(each, colour)}\n" for each in lines))
+
+
+def paint_inline(spans: Line, *, colour: bool) -> Painted:
+    """A piece of a line, without the newline: a question that waits for its answer."""
+    return Painted(_paint_line(spans, colour))
+
+
+def flagged(text: str) -> str:
+    """Rendered text, with a warning behind it when its letters may look like others."""
+    return render(text) + (NON_ASCII_FLAG if deceives(text) else "")
+
+
+def clipped(text: str, limit: int) -> str:
+    """Rendered text of at most `limit` characters; what is missing is counted."""
+    shown = flagged(text[:limit])
+    hidden = len(text) - limit
+    return f"{shown}… ({hidden} more characters)" if hidden > 0 else shown
+
+
+def quote(word: str) -> str:
+    r"""A word as a shell would need it. Different words never look the same.
+
+    Plain words stand bare, others in `'…'`; a word with anything unseen stands in `$'…'`, where
+    a backslash is always an escape.
+    """
+    if word and word.isascii() and all(c.isalnum() or c in "-_/.:,@%+=" for c in word):
+        return word
+    if all(map(is_visible, word)):
+        return "'" + word.replace("'", "'\\''") + "'"
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{render(escaped)}'"
+
+
+def command_text(stage: Iterable[str]) -> str:
+    """One command, its words quoted and joined by single spaces."""
+    words = [quote(word) for word in stage]
+    # An assignment in front of a command means something else to a shell.
+    if words and "=" in words[0] and not words[0].startswith(("'", "$")):
+        words[0] = f"'{words[0]}'"
+    return " ".join(words)
+
+
+def pipeline_text(pipeline: Iterable[Iterable[str]]) -> str:
+    """The whole pipeline on one line; a bare `|` is always a pipe, for a word it is quoted."""
+    return " | ".join(command_text(stage) for stage in pipeline)
+
+
+def width_of(text: str) -> int:
+    return sum(map(cells, text))
+
+
+def wrap_exact(text: str, width: int) -> list[str]:
+    """Cut rendered text into pieces of at most `width` columns; joined they are the text again.
+
+    A piece ends after a blank where one is near, so that words stay whole.
+    """
+    pieces: list[str] = []
+    start = 0
+    while True:
+        end = _fit(text, start, width)
+        if end < len(text):
+            blank = text.rfind(" ", start + (end - start) // 2, end)
+            end = blank + 1 if blank >= 0 else end
+        pieces.append(text[start:end])
+        if end >= len(text):
+            return pieces
+        start = end
+
+
+def labelled(label: str, value: str, width: int, style: Style = Style.PLAIN) -> list[Line]:
+    """`label` and a rendered value beside it; further lines stay right of the label.
+
+    So no value can place text at the left edge, where the labels are.
+    """
+    indent = len(label)
+    pieces = wrap_exact(value, max(width - indent, 10))
+    return [
+        (Span(label if index == 0 else " " * indent), Span(piece, style))
+        for index, piece in enumerate(pieces)
+    ]
+
+
+def command_lines(prefix: str, text: str, width: int) -> list[Line]:
+    """A command behind its prefix; every cut is marked at the right edge, so blanks show."""
+    indent = len(prefix)
+    pieces = wrap_exact(text, max(width - indent - 1, 10))
+    return [_command_line(prefix, pieces, index, indent) for index in range(len(pieces))]
+
+
+def _command_line(prefix: str, pieces: list[str], index: int, indent: int) -> Line:
+    opening = prefix if index == 0 else " " * (indent - 2) + "┊ "
+    ending = Span(CONTINUED, Style.DIM) if index < len(pieces) - 1 else Span("")
+    return (Span(opening), Span(pieces[index], Style.BOLD), ending)
+
+
+def first_lines(output: bytes, count: int, width: int) -> Iterator[str]:
+    """The first lines of a command's output, rendered and cut to the terminal's width."""
+    for raw in output.split(b"\n", count)[:count]:
+        text = render(raw[: 4 * width].decode("utf-8", "surrogateescape").removesuffix("\r"))
+        end = _fit(text, 0, width)
+        yield text if end >= len(text) else text[: _fit(text, 0, width - 1)] + "…"
+
+
+def _paint_line(spans: Line, colour: bool) -> str:
+    return "".join(_paint_span(span, colour) for span in spans)
+
+
+def _paint_span(span: Span, colour: bool) -> str:
+    text = render(span.text)
+    if not colour or span.style is Style.PLAIN or not text:
+        return text
+    return f"{span.style.value}{text}{_RESET}"
+
+
+def _number(character: str) -> str:
+    code = ord(character)
+    if code in _RAW_BYTES:
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{{{code:04x}}}"
+
+
+def _fit(text: str, start: int, width: int) -> int:
+    """The end of the longest piece from `start` that fits the width; at least one character."""
+    if text.isascii():
+        return min(len(text), start + max(width, 1))
+    used = 0
+    for index in range(start, len(text)):
+        used += cells(text[index])
+        if used > width and index > start:
+            return index
+    return len(text)

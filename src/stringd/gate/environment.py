@@ -1,0 +1,28 @@
+"""The one door to a child's environment."""
+
+import os
+import pwd
+from collections.abc import Mapping
+
+from stringd.gate.resolve import CHILD_PATH
+from stringd.gate.validate import ValidatedRequest
+
+
+def plain_environment(request: ValidatedRequest, own: Mapping[str, str]) -> dict[str, str]:
+    """For an unprivileged command: what the request set, our passwd entry and nothing of our own.
+
+    The agent's socket is taken from our own environment, never from the request.
+    """
+    account = pwd.getpwuid(os.getuid())
+    env = dict(request.env)
+    env.setdefault("HOME", account.pw_dir)
+    env |= {"USER": account.pw_name, "LOGNAME": account.pw_name, "PATH": CHILD_PATH}
+    if request.forward_agent and (agent := own.get("SSH_AUTH_SOCK")):
+        env["SSH_AUTH_SOCK"] = agent
+    return env
+
+
+def sudo_words(sudo: str, request: ValidatedRequest, command: list[str]) -> list[str]:
+    """The words of one sudo call: assignments the request asked for, `--`, then the command."""
+    assignments = [f"{name}={value}" for name, value in request.env.items()]
+    return [sudo, *assignments, "--", *command]

@@ -1,0 +1,37 @@
+"""What can go wrong in the gate, translated to the wire in one place (`session.py`).
+
+GateError
+├── RefusalError         the request is answered with `error` and this text
+│   ├── TroubleError     the machine failed: terminal, audit log, program
+│   └── StoppingError    the gate is going down
+└── CallerGoneError      nobody is left to answer
+"""
+
+import os
+
+
+class GateError(Exception):
+    pass
+
+
+class RefusalError(GateError):
+    """Answered with status `error`; the text goes to the caller as it stands."""
+
+
+class TroubleError(RefusalError):
+    """The machine, not the request, is at fault."""
+
+
+class StoppingError(RefusalError):
+    def __init__(self) -> None:
+        super().__init__("daemon shutting down")
+
+
+class CallerGoneError(GateError):
+    """The caller hung up before its command started; nothing may run."""
+
+
+def os_text(error: OSError) -> str:
+    """An operating-system error the way peers of this protocol write it."""
+    number = error.errno or 0
+    return f"{os.strerror(number)} (os error {number})"

@@ -1,0 +1,243 @@
+"""Runs an approved pipeline. There is no shell here, and nothing runs without a `Permit`.
+
+Children run in `/` with umask 077 and see descriptors 0, 1 and 2 only. Unprivileged ones get a
+session of their own, so that nothing can reach the approver's terminal. Privileged ones share one
+process group in this session, which holds the terminal while it runs: sudo may ask there.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from stringd.gate.capture import Capture
+from stringd.gate.decide import Permit
+from stringd.gate.environment import plain_environment, sudo_words
+from stringd.gate.errors import TroubleError, os_text
+from stringd.gate.processes import ALL_SIGNALS, Child, end
+from stringd.gate.resolve import confirm, resolve
+from stringd.gate.watch import READABLE, Watch
+from stringd.wire.gate import Stage
+
+# A background process that keeps a pipe open must not hold up the answer.
+DRAIN_SECONDS: Final = 2.0
+_READ_BYTES: Final = 262_144
+_PIPE_BYTES: Final = 1_048_576
+
+Lend = Callable[[int], AbstractContextManager[None]]
+
+
+class OverrunError(TroubleError):
+    """The time limit passed. `survivors` could not be ended, which only happens to root's."""
+
+    def __init__(self, message: str, survivors: Sequence[int]) -> None:
+        super().__init__(message)
+        self.survivors = tuple(survivors)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a pipeline ended, with everything it printed that was kept."""
+
+    codes: tuple[int, ...]
+    stdout: Capture
+    stderrs: tuple[Capture, ...]
+    duration_ms: int
+
+    def stages(self) -> tuple[Stage, ...]:
+        return tuple(
+            Stage(
+                # The wire says -1 for every signal; which one it was stands beside it.
+                exit_code=code if code >= 0 else -1,
+                stderr=stderr.blob(),
+                stderr_truncated=stderr.truncated,
+                signal=-code if code < 0 else None,
+                stderr_open=stderr.is_open,
+            )
+            for code, stderr in zip(self.codes, self.stderrs, strict=True)
+        )
+
+
+class Executor:
+    """Runs permits. Creating one moves this process to `/` with umask 077, for the children."""
+
+    def __init__(self, time_limit: int, own_env: Mapping[str, str]) -> None:
+        self._time_limit = time_limit
+        self._own_env = own_env
+        os.chdir("/")
+        os.umask(0o077)
+
+    def run(self, permit: Permit, watch: Watch, lend: Lend) -> Outcome:
+        """Run to the end. Raises `TroubleError` when it cannot start or overruns its time.
+
+        `lend` gives the terminal to a process group; only a privileged pipeline gets it.
+        """
+        started = time.monotonic()
+        pipeline = _Pipeline(permit, self._own_env)
+        try:
+            pipeline.start()
+            if permit.request.privileged:
+                with lend(pipeline.group):
+                    pipeline.pump(watch, started + self._time_limit)
+            else:
+                pipeline.pump(watch, started + self._time_limit)
+        except TimeoutError:
+            raise self._overrun(pipeline) from None
+        finally:
+            pipeline.close()
+        return pipeline.outcome(started)
+
+    def _overrun(self, pipeline: "_Pipeline") -> OverrunError:
+        survivors = pipeline.end()
+        what = "command" if pipeline.is_single else "pipeline"
+        return OverrunError(f"{what} timed out after {self._time_limit}s", survivors)
+
+
+class _Pipeline:
+    def __init__(self, permit: Permit, own_env: Mapping[str, str]) -> None:
+        self._permit = permit
+        self._request = permit.request
+        self._own_env = own_env
+        self._sudo = _sudo(own_env) if self._request.privileged else None
+        self._children: dict[int, Child] = {}
+        self._codes: dict[int, int] = {}
+        self._streams: dict[int, Capture] = {}
+        self._stdout = Capture()
+        self._stderrs = [Capture() for _ in self._request.pipeline]
+        self.group = 0
+
+    @property
+    def is_single(self) -> bool:
+        return len(self._request.pipeline) == 1
+
+    def start(self) -> None:
+        """Start every stage, after every program was found to be the one that was shown."""
+        for index, program in enumerate(self._permit.programs):
+            with self._naming(index):
+                confirm(program)
+        stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        for index in range(len(self._request.pipeline)):
+            # Whatever fails below, `close` closes this end and ends the stages before it.
+            self._streams[stdin] = self._stdout
+            with self._naming(index):
+                stdin = self._start_stage(index, stdin)
+        self._streams[stdin] = self._stdout
+
+    def pump(self, watch: Watch, deadline: float) -> None:
+        """Collect output until every child has ended. Raises `TimeoutError` at the deadline."""
+        self._stdout.is_open = True
+        for stderr in self._stderrs:
+            stderr.is_open = True
+        while self._children:
+            self._turn(watch, deadline - time.monotonic())
+        drained = time.monotonic() + DRAIN_SECONDS
+        with suppress(TimeoutError):
+            while self._streams:
+                self._turn(watch, drained - time.monotonic())
+
+    def end(self) -> list[int]:
+        """Kill what still runs; the processes that could not be killed."""
+        children = list(self._children.values())
+        self._children.clear()
+        return end(children, self._sudo) if children else []
+
+    def close(self) -> None:
+        for descriptor in self._streams:
+            os.close(descriptor)
+        self._streams.clear()
+        self.end()
+
+    def outcome(self, started: float) -> Outcome:
+        codes = tuple(self._codes[index] for index in range(len(self._stderrs)))
+        duration = round((time.monotonic() - started) * 1000)
+        return Outcome(codes, self._stdout, tuple(self._stderrs), duration)
+
+    def _start_stage(self, index: int, stdin: int) -> int:
+        """Start one stage reading from `stdin`, which is closed; the end its output comes from."""
+        path = confirm(self._permit.programs[index])
+        out_read, out_write = _pipe()
+        err_read, err_write = _pipe()
+        self._streams[err_read] = self._stderrs[index]
+        try:
+            pid = self._spawn(index, path, (stdin, out_write, err_write))
+        except OSError:
+            os.close(out_read)
+            raise
+        finally:
+            os.close(out_write)
+            os.close(err_write)
+        del self._streams[stdin]
+        os.close(stdin)
+        self.group = self.group or pid
+        self._children[index] = Child(pid)
+        return out_read
+
+    def _spawn(self, index: int, path: str, standard: tuple[int, int, int]) -> int:
+        words = list(self._request.pipeline[index])
+        actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(standard)]
+        if self._sudo is None:
+            env = plain_environment(self._request, self._own_env)
+            return os.posix_spawn(
+                path,
+                words,
+                env,
+                file_actions=actions,
+                setsid=True,
+                setsigmask=[],
+                setsigdef=ALL_SIGNALS,
+            )
+        return os.posix_spawn(
+            self._sudo,
+            sudo_words("sudo", self._request, [path, *words[1:]]),
+            self._own_env,
+            file_actions=actions,
+            setpgroup=self.group,
+            setsigmask=[],
+            setsigdef=ALL_SIGNALS,
+        )
+
+    @contextmanager
+    def _naming(self, index: int) -> Iterator[None]:
+        """Tell the caller which stage could not be started."""
+        try:
+            yield
+        except OSError as error:
+            stage = f"spawn pipeline stage {index}"
+            what = "execute command" if self.is_single else stage
+            raise TroubleError(f"failed to {what}: {os_text(error)}") from None
+
+    def _turn(self, watch: Watch, seconds: float) -> None:
+        ending = {child.pidfd: index for index, child in self._children.items()}
+        wanted = dict.fromkeys([*self._streams, *ending], READABLE)
+        # The caller may leave: a started command runs to its end all the same.
+        happened = watch.wait(wanted, seconds, caller=False) if seconds > 0 else {}
+        if not happened:
+            raise TimeoutError
+        for descriptor in happened:
+            if descriptor in ending:
+                self._codes[ending[descriptor]] = self._children.pop(ending[descriptor]).reap()
+            else:
+                self._read(descriptor)
+
+    def _read(self, descriptor: int) -> None:
+        data = os.read(descriptor, _READ_BYTES)
+        if data:
+            self._streams[descriptor].add(data)
+            return
+        self._streams.pop(descriptor).is_open = False
+        os.close(descriptor)
+
+
+def _sudo(own_env: Mapping[str, str]) -> str:
+    # Our own search path, not the child's: which sudo to trust is the owner's choice.
+    return resolve("sudo", own_env.get("PATH", os.defpath)).path or "sudo"
+
+
+def _pipe() -> tuple[int, int]:
+    read, write = os.pipe()
+    with suppress(OSError):
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    return read, write

@@ -1,0 +1,39 @@
+"""Which key presses count: none too early, none in a burst. Pure; time is an argument, in seconds.
+
+A key that was on its way before the question could be read, or one of a paste, is no decision.
+"""
+
+from typing import Final
+
+ARMING_SECONDS: Final = 0.4
+BURST_SECONDS: Final = 0.03
+
+
+class KeyFilter:
+    """Takes bytes as they arrive and gives a lone byte once it has stayed alone."""
+
+    def __init__(self, armed_at: float) -> None:
+        self._armed_at = armed_at
+        self._held: int | None = None
+        self._quiet_at = 0.0
+        self.burst_ignored = False
+
+    def feed(self, data: bytes, now: float) -> None:
+        """Bytes came at this time."""
+        if not data or now < self._armed_at:
+            return
+        alone = len(data) == 1 and now >= self._quiet_at
+        self._held = data[0] if alone else None
+        self.burst_ignored = self.burst_ignored or not alone
+        self._quiet_at = now + BURST_SECONDS
+
+    def take(self, now: float) -> int | None:
+        """The byte that has stayed alone long enough, once."""
+        if self._held is None or now < self._quiet_at:
+            return None
+        byte, self._held = self._held, None
+        return byte
+
+    def due(self) -> float | None:
+        """When `take` may have something to give, if a byte is held."""
+        return None if self._held is None else self._quiet_at

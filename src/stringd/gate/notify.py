@@ -1,0 +1,47 @@
+"""Tells an absent approver that a question waits: who asks, never what."""
+
+import os
+import shlex
+import threading
+from typing import Final
+
+from stringd.gate.processes import ALL_SIGNALS, Child
+from stringd.gate.resolve import resolve
+
+TITLE: Final = "stringd gate"
+HOOK_SECONDS: Final = 10.0
+_MAX_NAME: Final = 40
+_QUIET: Final = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+
+
+class Hook:
+    """The owner's command for a waiting question, run with a title and a sentence added to it."""
+
+    def __init__(self, command: str) -> None:
+        self._words = shlex.split(command)
+
+    def fire(self, session: str) -> None:
+        """Start the command and do not wait. A hook that fails changes nothing."""
+        words = [*self._words, TITLE, sentence(session)]
+        program = resolve(words[0], os.environ.get("PATH", os.defpath))
+        if program.path is None:
+            return
+        try:
+            pid = os.posix_spawn(
+                program.path,
+                words,
+                os.environ,
+                file_actions=_QUIET,
+                setsid=True,
+                setsigmask=[],
+                setsigdef=ALL_SIGNALS,
+            )
+        except OSError:
+            return
+        threading.Thread(target=Child(pid).reap, daemon=True, name="notify").start()
+
+
+def sentence(session: str) -> str:
+    """What the notification says. Notifiers may read markup, so the name is kept plain."""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in " ._-@") else "?" for c in session)
+    return f"A question from {name[:_MAX_NAME] or 'an unnamed session'} is waiting for you."

@@ -1,0 +1,128 @@
+"""Ends everything a command started, also what root owns. Never waits without limit."""
+
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stringd.gate.resolve import resolve
+
+GRACE_SECONDS: Final = 2.0
+_ROUNDS: Final = 3
+_QUIET: Final = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+ALL_SIGNALS: Final = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+
+
+class Process(NamedTuple):
+    pid: int
+    parent: int
+    group: int
+    session: int
+
+
+class Child:
+    """A started process of ours that has not been reaped."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.pidfd = os.pidfd_open(pid)
+
+    def reap(self) -> int:
+        """The exit code, negative for a signal. Call it when `pidfd` is readable."""
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.pidfd)
+        return os.waitstatus_to_exitcode(status)
+
+    def ends_within(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(max(0, seconds) * 1000))
+
+
+def end(children: Iterable[Child], sudo: str | None) -> list[int]:
+    """Kill these children and all they started, reap them, and tell which could not be ended.
+
+    With `sudo`, what belongs to root is killed through it, on the authentication just given.
+    """
+    children = list(children)
+    for _ in range(_ROUNDS):
+        stubborn = [pid for pid in family(child.pid for child in children) if not _kill(pid)]
+        if not stubborn:
+            break
+        if sudo is None or not _kill_as_root(sudo, stubborn):
+            break
+    deadline = time.monotonic() + GRACE_SECONDS
+    survivors = []
+    for child in children:
+        if child.ends_within(deadline - time.monotonic()):
+            child.reap()
+        else:
+            survivors.append(child.pid)
+            threading.Thread(target=child.reap, daemon=True, name="reaper").start()
+    return survivors
+
+
+def family(pids: Iterable[int]) -> list[int]:
+    """These processes and everything descended from them, or in a group or session of theirs.
+
+    A member that left its parent is still found by its group, unless it left that as well.
+    """
+    table = list(_processes())
+    members = set(pids)
+    ours = os.getpgrp(), os.getsid(0)
+    while True:
+        groups = {p.group for p in table if p.pid in members} - {ours[0], 0}
+        sessions = {p.session for p in table if p.pid in members} - {ours[1], 0}
+        found = {
+            p.pid
+            for p in table
+            if p.parent in members or p.group in groups or p.session in sessions
+        }
+        if found <= members:
+            return sorted(members, reverse=True)
+        members |= found
+
+
+def _processes() -> Iterable[Process]:
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            # The name in parentheses may hold anything, so count from its end.
+            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        yield Process(int(entry.name), int(fields[1]), int(fields[2]), int(fields[3]))
+
+
+def _kill(pid: int) -> bool:
+    """Whether the process is on its way out."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return True
+
+
+def _kill_as_root(sudo: str, pids: list[int]) -> bool:
+    kill = resolve("kill").path
+    if kill is None:
+        return False
+    words = [sudo, "-n", "--", kill, "-KILL", *map(str, pids)]
+    try:
+        pid = os.posix_spawn(
+            sudo, words, os.environ, file_actions=_QUIET, setsigmask=[], setsigdef=ALL_SIGNALS
+        )
+    except OSError:
+        return False
+    child = Child(pid)
+    if child.ends_within(GRACE_SECONDS):
+        return child.reap() == 0
+    threading.Thread(target=child.reap, daemon=True, name="reaper").start()
+    return False

@@ -1,0 +1,47 @@
+"""The memory that makes an approval usable once. The clock is an argument and must be monotonic."""
+
+import threading
+from hashlib import sha256
+from typing import Final
+
+from stringd.gate.errors import RefusalError
+from stringd.gate.validate import MAX_AGE_SECONDS
+
+BUSY: Final = "server busy: too many in-flight requests"
+MARGIN_SECONDS: Final = 60
+MAX_IDS: Final = 100_000
+
+
+class ReplayMemory:
+    """Remembers every admitted id for as long as its bytes could still pass the freshness check."""
+
+    def __init__(self, max_future: int, capacity: int = MAX_IDS) -> None:
+        self.retention: Final = MAX_AGE_SECONDS + max_future + MARGIN_SECONDS
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        # Digests, so that a long id costs what a short one does. Oldest first.
+        self._seen: dict[bytes, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def admit(self, request_id: str, now: float) -> None:
+        """Check and remember an id in one step. Raises `RefusalError` if seen, or when full."""
+        key = sha256(request_id.encode()).digest()
+        with self._lock:
+            self._forget(now)
+            if key in self._seen:
+                raise RefusalError(f"duplicate request id: {request_id}")
+            # Refusing new work is safe; forgetting an id early is not.
+            if len(self._seen) >= self._capacity:
+                raise RefusalError(BUSY)
+            self._seen[key] = now
+
+    def _forget(self, now: float) -> None:
+        expired = []
+        for key, admitted in self._seen.items():
+            if now - admitted <= self.retention:
+                break
+            expired.append(key)
+        for key in expired:
+            del self._seen[key]

@@ -1,0 +1,90 @@
+"""What happened, in words for the audit log and lines for the approver. Pure."""
+
+from collections.abc import Iterator
+
+from stringd.gate.capture import Capture
+from stringd.gate.display import Line, Span, Style, first_lines, line, pipeline_text, render
+from stringd.gate.execute import Outcome
+from stringd.gate.question import Question, digest
+
+ECHOED_LINES = 3
+
+
+def received_fields(question: Question) -> dict[str, object]:
+    """The audit record of a request."""
+    request, peer = question.request, question.peer
+    return {
+        "id": request.id,
+        "peer": {"pid": peer.pid, "uid": peer.uid, "exe": peer.exe},
+        "session": request.session,
+        "host": request.host,
+        "reason": request.reason,
+        "pipeline": request.pipeline,
+        "digest": digest(request),
+        "programs": [program.path for program in question.programs],
+        "env": dict(request.env),
+        "privileged": request.privileged,
+        "forward_agent": request.forward_agent,
+    }
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, object]:
+    """The audit record of a finished command."""
+    return {
+        "exit_codes": outcome.codes,
+        "stdout_bytes": outcome.stdout.total,
+        "stderr_bytes": [stderr.total for stderr in outcome.stderrs],
+        "duration_ms": outcome.duration_ms,
+    }
+
+
+def outcome_lines(request_id: str, outcome: Outcome, columns: int) -> Iterator[Line]:
+    """The echo of a result: exit codes, then the first lines of each stream."""
+    codes = [code if code >= 0 else -1 for code in outcome.codes]
+    text = f"exit {codes[0]}" if len(codes) == 1 else f"exit {codes}"
+    style = Style.BOLD if codes[-1] != 0 else Style.DIM
+    yield (Span(text, style), Span(f"  {render(request_id)[:36]}", Style.DIM))
+    yield from _stream_lines("stdout", outcome.stdout, columns)
+    for index, stderr in enumerate(outcome.stderrs):
+        name = "stderr" if len(outcome.stderrs) == 1 else f"stderr[{index}]"
+        yield from _stream_lines(name, stderr, columns)
+
+
+def error_line(request_id: str, message: str) -> Line:
+    """The echo of a request that did not run, or did not end well."""
+    return (Span(f"error: {message}", Style.BOLD), Span(f"  {render(request_id)[:36]}", Style.DIM))
+
+
+def log_line(question: Question) -> str:
+    """One line per request for `--verbose`."""
+    request = question.request
+    kind = "privileged" if request.privileged else "unprivileged"
+    client = request.version or "(unknown)"
+    return f"[{request.id}] [{kind}] [client {client}] {pipeline_text(request.pipeline)}"
+
+
+def _stream_lines(name: str, stream: Capture, columns: int) -> Iterator[Line]:
+    if not stream.kept:
+        return
+    complete = stream.head.endswith(b"\n") and stream.kept == len(stream.head)
+    count = stream.newlines + (0 if complete else 1)
+    counted = f"{count} line{'' if count == 1 else 's'}"
+    if not stream.counted_all:
+        counted = f"more than {count} lines"
+    cut = ", truncated" if count > ECHOED_LINES else ""
+    yield line(f"== {name} == ({counted}{cut})", Style.DIM)
+    for text in first_lines(stream.head.removesuffix(b"\n"), ECHOED_LINES, columns):
+        yield line(text)
+
+
+def audit_line(record: dict[str, object]) -> str:
+    """One audit record for people."""
+    parts = [str(record.get("time", "")), str(record.get("event", "")), str(record.get("id", ""))]
+    pipeline = record.get("pipeline")
+    if isinstance(pipeline, list):
+        kind = "privileged" if record.get("privileged") else "unprivileged"
+        parts += [kind, pipeline_text([[str(word) for word in stage] for stage in pipeline])]
+    for name in ("decision", "by", "note", "exit_codes", "message", "how", "version"):
+        if record.get(name) not in (None, "", []):
+            parts.append(f"{name}={record[name]}")
+    return render("  ".join(part for part in parts if part))

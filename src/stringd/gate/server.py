@@ -1,0 +1,318 @@
+"""The socket loop: accepts, checks who it is, collects one line each, and hands it to a thread.
+
+Handshakes live here and cost a descriptor and a buffer, never a thread, so silent and trickling
+peers hold up nobody. The 64 places in flight are taken only by requests that passed validation.
+"""
+
+import errno
+import os
+import selectors
+import socket
+import struct
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from stringd import __version__
+from stringd.gate.errors import CallerGoneError, os_text
+from stringd.gate.question import Peer
+from stringd.gate.replay import BUSY
+from stringd.gate.session import Caller, Sessions
+from stringd.gate.watch import Signal, Watch
+from stringd.wire.gate import MAX_REQUEST_BYTES, Response, Status, encode_response
+from stringd.wire.jsonlines import FramingError, LineReader
+
+HANDSHAKE_SECONDS: Final = 10.0
+WRITE_SECONDS: Final = 5.0
+MAX_HANDSHAKES: Final = 128
+MAX_HANDSHAKES_PER_PROCESS: Final = 96
+# After an answer we read on a little, so that a peer still writing is not reset before it reads.
+LINGER_SECONDS: Final = 1.0
+LINGER_BYTES: Final = 4 * 1024 * 1024
+_ACCEPT_PAUSE: Final = 0.05
+_READ_BYTES: Final = 65_536
+
+
+class _Connection(Protocol):
+    deadline: float
+
+    def ready(self) -> None: ...
+    def expired(self) -> None: ...
+
+
+class Server:
+    """Serves a listening socket until `leave` is called."""
+
+    def __init__(
+        self, listening: socket.socket, sessions: Sessions, log: Callable[[str], None]
+    ) -> None:
+        self._listening = listening
+        self._sessions = sessions
+        self._log = log
+        self._selector = selectors.DefaultSelector()
+        self._wakeup = Signal()
+        self._returned: deque[socket.socket] = deque()
+        self._handshakes: Counter[int] = Counter()
+        self._threads: set[threading.Thread] = set()
+        self._leaving = False
+        self.stopping = Signal()
+
+    def leave(self) -> None:
+        """End the loop soon. Safe from signal handlers and other threads."""
+        self._leaving = True
+        self._wakeup.set()
+
+    def run(self) -> None:
+        """Accept and serve until `leave`."""
+        self._selector.register(self._listening, selectors.EVENT_READ, None)
+        self._selector.register(self._wakeup, selectors.EVENT_READ, None)
+        while not self._leaving:
+            self._turn()
+        self._selector.unregister(self._listening)
+
+    def drain(self, seconds: float) -> None:
+        """Have everyone who waits answered with the shutdown, and see them off."""
+        self.stopping.set()
+        deadline = time.monotonic() + seconds
+        for thread in list(self._threads):
+            thread.join(max(0, deadline - time.monotonic()))
+        for key in list(self._selector.get_map().values()):
+            if key.data is not None:
+                self.close(key.fileobj)
+
+    def _turn(self) -> None:
+        for key, _ in self._selector.select(self._patience()):
+            if key.fileobj is self._listening:
+                self._accept()
+            elif key.fileobj is self._wakeup:
+                _swallow(self._wakeup.fileno())
+            else:
+                key.data.ready()
+        while self._returned:
+            self._linger(self._returned.popleft())
+        now = time.monotonic()
+        for connection in self._connections():
+            if connection.deadline <= now:
+                connection.expired()
+
+    def _connections(self) -> list[_Connection]:
+        return [key.data for key in self._selector.get_map().values() if key.data is not None]
+
+    def _patience(self) -> float | None:
+        deadlines = [connection.deadline for connection in self._connections()]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listening.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._log(f"accept failed: {os_text(error)}")
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                time.sleep(_ACCEPT_PAUSE)
+            return
+        connection.setblocking(False)
+        peer = self._peer(connection)
+        if peer is None:
+            connection.close()
+        elif self._is_crowded(peer):
+            self.answer(connection, BUSY)
+        else:
+            self._handshakes[peer.pid] += 1
+            self._watch(connection, _Handshake(self, connection, peer))
+
+    def _peer(self, connection: socket.socket) -> Peer | None:
+        """Who connected, if it may."""
+        try:
+            raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        except OSError as error:
+            self._log(f"peer credential check failed: {os_text(error)}")
+            return None
+        pid, uid, _ = struct.unpack("iII", raw)
+        if uid != os.getuid():
+            self._log(f"rejecting connection from uid {uid} (expected {os.getuid()})")
+            return None
+        return Peer(pid, uid, _executable(pid))
+
+    def _is_crowded(self, peer: Peer) -> bool:
+        return (
+            self._sessions.slots.are_full
+            or self._handshakes.total() >= MAX_HANDSHAKES
+            or self._handshakes[peer.pid] >= MAX_HANDSHAKES_PER_PROCESS
+        )
+
+    def serve_line(self, line: bytes, connection: socket.socket, peer: Peer) -> None:
+        """A handshake is complete: a thread takes the connection from here."""
+        thread = threading.Thread(
+            target=self._handle,
+            args=(line, connection, peer, time.time_ns()),
+            daemon=True,
+            name=f"request from {peer.pid}",
+        )
+        self._threads.add(thread)
+        thread.start()
+
+    def end_handshake(self, connection: socket.socket, peer: Peer) -> None:
+        """The connection is no longer read here."""
+        self._selector.unregister(connection)
+        self._handshakes[peer.pid] -= 1
+        if not self._handshakes[peer.pid]:
+            del self._handshakes[peer.pid]
+
+    def answer(self, connection: socket.socket, message: str) -> None:
+        """Refuse a connection whose request is not known, and see it off."""
+        response = Response("", Status.ERROR, message=message, version=__version__)
+        try:
+            connection.send(b"".join(encode_response(response)))
+        except OSError:
+            connection.close()
+            return
+        self._linger(connection)
+
+    def close(self, connection: object) -> None:
+        """Forget a connection that is registered here."""
+        if isinstance(connection, socket.socket):
+            self._selector.unregister(connection)
+            connection.close()
+
+    def _handle(self, line: bytes, connection: socket.socket, peer: Peer, arrived: int) -> None:
+        caller = Caller(
+            peer,
+            Watch(connection, self.stopping),
+            lambda response: _send(connection, encode_response(response)),
+            arrived,
+        )
+        try:
+            self._sessions.handle(line, caller)
+        except CallerGoneError:
+            pass
+        except Exception as error:  # noqa: BLE001  one request's crash must not take the gate along
+            self._log(f"internal error: {error!r}")
+            caller.reply(Response("", Status.ERROR, message="internal error", version=__version__))
+        finally:
+            self._threads.discard(threading.current_thread())
+            self._returned.append(connection)
+            self._wakeup.set()
+
+    def _linger(self, connection: socket.socket) -> None:
+        try:
+            connection.shutdown(socket.SHUT_WR)
+            connection.setblocking(False)
+        except OSError:
+            connection.close()
+            return
+        self._watch(connection, _Lingering(self, connection))
+
+    def _watch(self, connection: socket.socket, data: _Connection) -> None:
+        self._selector.register(connection, selectors.EVENT_READ, data)
+
+
+class _Handshake:
+    """A connection whose line is not complete."""
+
+    def __init__(self, server: Server, connection: socket.socket, peer: Peer) -> None:
+        self._server = server
+        self._connection = connection
+        self._peer = peer
+        self._reader = LineReader(MAX_REQUEST_BYTES)
+        self.deadline = time.monotonic() + HANDSHAKE_SECONDS
+
+    def ready(self) -> None:
+        try:
+            data = self._connection.recv(_READ_BYTES)
+            if not data:
+                self._reader.end()
+                self._leave()
+                self._connection.close()
+                return
+            line = self._reader.feed(data)
+        except BlockingIOError:
+            return
+        except FramingError as error:
+            self._refuse(f"read error: {error}")
+        except OSError as error:
+            self._refuse(f"read error: {os_text(error)}")
+        else:
+            self._take(line)
+
+    def expired(self) -> None:
+        self._refuse("handshake deadline exceeded")
+
+    def _take(self, line: bytes | None) -> None:
+        if line is None:
+            return
+        self._leave()
+        if line:
+            self._server.serve_line(line, self._connection, self._peer)
+        else:
+            # An empty line asks for nothing and gets nothing.
+            self._connection.close()
+
+    def _refuse(self, message: str) -> None:
+        self._leave()
+        self._server.answer(self._connection, message)
+
+    def _leave(self) -> None:
+        self._server.end_handshake(self._connection, self._peer)
+
+
+class _Lingering:
+    """An answered connection: what still comes is dropped until the peer closes or time is up."""
+
+    def __init__(self, server: Server, connection: socket.socket) -> None:
+        self._server = server
+        self._connection = connection
+        self._left = LINGER_BYTES
+        self.deadline = time.monotonic() + LINGER_SECONDS
+
+    def ready(self) -> None:
+        try:
+            data = self._connection.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self._left -= len(data)
+        if not data or self._left <= 0:
+            self._server.close(self._connection)
+
+    def expired(self) -> None:
+        self._server.close(self._connection)
+
+
+def _send(connection: socket.socket, pieces: Sequence[bytes]) -> None:
+    """Write an answer; a caller who does not read it within the time has none."""
+    try:
+        connection.settimeout(WRITE_SECONDS)
+        for piece in _joined(pieces):
+            connection.sendall(piece)
+    except OSError:
+        return
+
+
+def _joined(pieces: Sequence[bytes]) -> list[bytes]:
+    """Small pieces in one write, large ones as they are."""
+    joined: list[bytes] = [b""]
+    for piece in pieces:
+        if len(piece) > _READ_BYTES:
+            joined += [piece, b""]
+        else:
+            joined[-1] += piece
+    return [piece for piece in joined if piece]
+
+
+def _executable(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115  (a deleted file's name is no path)
+    except OSError:
+        return "(unknown)"
+
+
+def _swallow(descriptor: int) -> None:
+    try:
+        os.read(descriptor, 8)
+    except BlockingIOError:
+        return

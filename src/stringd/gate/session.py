@@ -1,0 +1,312 @@
+"""One request from its line to its answer: decode, validate, admit, ask, run, report.
+
+Every step hands the next one a narrower type, and every failure becomes a response here and
+nowhere else.
+"""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Final
+
+from stringd import __version__
+from stringd.gate.audit import AuditLog
+from stringd.gate.console import Approver
+from stringd.gate.decide import Answer, Approval, AskAlways, Event, Policy, State
+from stringd.gate.display import Style, line
+from stringd.gate.errors import CallerGoneError, RefusalError, StoppingError, TroubleError
+from stringd.gate.execute import Executor, Outcome, OverrunError
+from stringd.gate.question import Peer, Question
+from stringd.gate.replay import BUSY, ReplayMemory
+from stringd.gate.report import error_line, log_line, outcome_fields, outcome_lines, received_fields
+from stringd.gate.resolve import resolve
+from stringd.gate.validate import ValidatedRequest
+from stringd.gate.watch import Watch
+from stringd.wire.gate import Action, Request, Response, Status, decode_request
+from stringd.wire.jsonlines import JsonError
+
+MAX_IN_FLIGHT: Final = 64
+_LARGE_LINE: Final = 65_536
+
+Reply = Callable[[Response], None]
+
+
+@dataclass(slots=True)
+class Slots:
+    """How many requests are being decided or run."""
+
+    limit: int = MAX_IN_FLIGHT
+    taken: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def are_full(self) -> bool:
+        return self.taken >= self.limit
+
+    def take(self) -> None:
+        """Raises `RefusalError` when there is none left."""
+        with self._lock:
+            if self.are_full:
+                raise RefusalError(BUSY)
+            self.taken += 1
+
+    def free(self) -> None:
+        with self._lock:
+            self.taken -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The connection a request came from."""
+
+    peer: Peer
+    watch: Watch
+    reply: Reply
+    arrived_ns: int
+
+
+class Sessions:
+    """Handles requests; one call of `handle` per line, from any thread."""
+
+    def __init__(
+        self,
+        approver: Approver,
+        executor: Executor,
+        audit: AuditLog,
+        *,
+        max_future: int,
+        allow_stop_busy: bool = False,
+        stop: Callable[[], None] = lambda: None,
+        log: Callable[[str], None] = lambda _: None,
+        policy: Policy | None = None,
+        columns: Callable[[], int] = lambda: 80,
+    ) -> None:
+        self._approver = approver
+        self._executor = executor
+        self._audit = audit
+        self._max_future = max_future
+        self._allow_stop_busy = allow_stop_busy
+        self._stop = stop
+        self._log = log
+        self._policy = AskAlways() if policy is None else policy
+        self._columns = columns
+        self._replay = ReplayMemory(max_future)
+        self._decoding = threading.Lock()
+        self.slots = Slots()
+
+    def handle(self, text: bytes, caller: Caller) -> None:
+        """Answer one line. Raises `CallerGoneError` when nobody is left to answer."""
+        try:
+            request = self._decode(text)
+        except JsonError as error:
+            caller.reply(_error("", f"invalid JSON: {error}"))
+            return
+        request_id = str(uuid.uuid4()) if request.id is None else request.id
+        try:
+            validated = ValidatedRequest(
+                request, fresh_id=request_id, now=caller.arrived_ns, max_future=self._max_future
+            )
+            self._dispatch(validated, caller)
+        except RefusalError as error:
+            # Busy is told before anything is known of the request, so it carries no id.
+            caller.reply(_error("" if str(error) == BUSY else request_id, str(error)))
+
+    def _decode(self, text: bytes) -> Request:
+        if len(text) < _LARGE_LINE:
+            return decode_request(text)
+        # One large line at a time, so that small ones never queue for the interpreter behind many.
+        with self._decoding:
+            return decode_request(text)
+
+    def _dispatch(self, request: ValidatedRequest, caller: Caller) -> None:
+        if request.action is Action.EXEC:
+            self._handle_exec(request, caller)
+            return
+        self._admit(request)
+        if request.action is Action.PING:
+            caller.reply(Response(request.id, Status.OK, message="pong", version=__version__))
+        else:
+            self._handle_stop(request, caller)
+
+    def _admit(self, request: ValidatedRequest) -> None:
+        self._replay.admit(request.id, time.monotonic())
+
+    def _handle_stop(self, request: ValidatedRequest, caller: Caller) -> None:
+        if (busy := self.slots.taken) and not self._allow_stop_busy:
+            raise RefusalError(f"busy: {busy} request(s) in progress")
+        caller.reply(Response(request.id, Status.OK, message="stopping", version=__version__))
+        self._approver.announce([line("stringd gate stops: a client asked for it.", Style.BOLD)])
+        self._stop()
+
+    def _handle_exec(self, request: ValidatedRequest, caller: Caller) -> None:
+        # The place comes first: a caller told to come back later may do so with the same id.
+        self.slots.take()
+        try:
+            self._admit(request)
+            programs = tuple(
+                resolve(stage[0], as_root=request.privileged) for stage in request.pipeline
+            )
+            question = Question(request, programs, caller.peer)
+            self._log(log_line(question))
+            _Case(question, caller, self._approver, self._executor, self._audit).run(
+                self._policy, self._columns()
+            )
+        finally:
+            self.slots.free()
+
+
+class _Case:
+    """One exec request on its way through the approval machine."""
+
+    def __init__(
+        self,
+        question: Question,
+        caller: Caller,
+        approver: Approver,
+        executor: Executor,
+        audit: AuditLog,
+    ) -> None:
+        self._question = question
+        self._request = question.request
+        self._caller = caller
+        self._approver = approver
+        self._executor = executor
+        self._audit = audit
+        self._approval = Approval(question.request, question.programs)
+        self._asked_at = time.monotonic()
+
+    def run(self, policy: Policy, columns: int) -> None:
+        with ExitStack() as turn:
+            try:
+                self._record("received", received_fields(self._question))
+                answer = self._decide(policy, turn)
+                outcome = self._execute(answer)
+            except CallerGoneError:
+                self._end(Event.HANGUP, "caller gone")
+                raise
+            except StoppingError as error:
+                self._end(Event.SHUTDOWN, str(error))
+                raise
+            except RefusalError as error:
+                self._end(Event.TROUBLE, str(error))
+                self._announce_trouble(error)
+                raise
+            self._answer(answer, outcome)
+            # Our terminal lines come while we still hold the turn, before the next question.
+            if outcome is not None:
+                self._approver.announce(list(outcome_lines(self._request.id, outcome, columns)))
+        if outcome is not None:
+            self._record("finished", outcome_fields(outcome), required=False)
+
+    def _decide(self, policy: Policy, turn: ExitStack) -> Answer:
+        answer = policy.consider(self._request)
+        if answer is None:
+            turn.enter_context(self._approver.turn(self._caller.watch))
+            self._caller.watch.check()
+            self._approval.advance(Event.TURN)
+            answer = self._approver.ask(self._question, self._caller.watch)
+        else:
+            self._approval.advance(Event.TURN)
+        self._approval.advance(answer.event)
+        if not self._request.privileged:
+            # Only sudo may need the terminal again; everyone else lets the next question come.
+            turn.close()
+        return answer
+
+    def _execute(self, answer: Answer) -> Outcome | None:
+        approved = self._approval.state is State.APPROVED
+        self._record(
+            "decided",
+            {
+                "id": self._request.id,
+                "decision": _DECISIONS[self._approval.state],
+                "by": answer.by,
+                "note": answer.note,
+                "latency_ms": round((time.monotonic() - self._asked_at) * 1000),
+            },
+            sync=approved,
+        )
+        if not approved:
+            return None
+        self._caller.watch.check()
+        outcome = self._executor.run(
+            self._approval.spend(), self._caller.watch, self._approver.lend
+        )
+        self._approval.advance(Event.END)
+        return outcome
+
+    def _answer(self, answer: Answer, outcome: Outcome | None) -> None:
+        if outcome is None:
+            status = _STATUSES[self._approval.state]
+            self._caller.reply(
+                Response(
+                    self._request.id,
+                    status,
+                    version=__version__,
+                    decided_by=answer.by if status is Status.DENIED else None,
+                    decision_note=answer.note or None,
+                )
+            )
+            return
+        self._caller.reply(
+            Response(
+                self._request.id,
+                Status.OK,
+                stages=outcome.stages(),
+                stdout=outcome.stdout.blob(),
+                stdout_truncated=outcome.stdout.truncated,
+                version=__version__,
+                stdout_open=outcome.stdout.is_open,
+                duration_ms=outcome.duration_ms,
+                decided_by=answer.by,
+            )
+        )
+
+    def _end(self, event: Event, why: str) -> None:
+        """Nothing more will run for this request; the log says why."""
+        self._approval.advance(event)
+        fields: dict[str, object] = {"id": self._request.id, "message": why}
+        self._record(_ENDINGS[self._approval.state], fields, required=False)
+
+    def _announce_trouble(self, error: RefusalError) -> None:
+        lines = [error_line(self._request.id, str(error))]
+        if isinstance(error, OverrunError) and error.survivors:
+            pids = " ".join(map(str, error.survivors))
+            lines.append(line(f"Still running as root: end it with sudo kill -9 {pids}"))
+        self._approver.announce(lines)
+
+    def _record(
+        self,
+        event: str,
+        fields: dict[str, object],
+        *,
+        sync: bool = False,
+        required: bool | None = None,
+    ) -> None:
+        """Write to the audit log; a privileged command does not go on without it."""
+        try:
+            self._audit.append(event, {"id": self._request.id} | fields, sync=sync)
+        except TroubleError as error:
+            if self._request.privileged if required is None else required:
+                raise
+            self._approver.announce([line(str(error), Style.BOLD)])
+
+
+_DECISIONS: Final = {
+    State.APPROVED: "approved",
+    State.DENIED: "denied",
+    State.TIMED_OUT: "timeout",
+}
+_STATUSES: Final = {State.DENIED: Status.DENIED, State.TIMED_OUT: Status.TIMEOUT}
+_ENDINGS: Final = {
+    State.CALLER_GONE: "abandoned",
+    State.STOPPED: "stopped",
+    State.FAILED: "failed",
+}
+
+
+def _error(request_id: str, message: str) -> Response:
+    return Response(request_id, Status.ERROR, message=message, version=__version__)

@@ -1,0 +1,129 @@
+"""From what a peer claims to what the gate will ask about. Pure.
+
+`ValidatedRequest` validates in its constructor and has no other, so whoever holds one knows that
+every check below has passed. The prompter and the executor accept nothing else.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, final
+
+from stringd.gate.characters import is_clean
+from stringd.gate.errors import RefusalError
+from stringd.gate.instants import age_seconds, lead_seconds, parse_instant
+from stringd.wire.gate import Action, Request
+
+MAX_AGE_SECONDS: Final = 60
+DEFAULT_MAX_FUTURE_SECONDS: Final = 5
+
+# The fields that are shown and are single texts, in the order they are scanned.
+SCANNED_FIELDS: Final = ("reason", "session", "host", "version", "id")
+
+_ALLOWED_NAME: Final = re.compile(r"LANG|TZ|HOME|DEBIAN_FRONTEND|TERM|LC_[A-Za-z0-9_]*")
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class ValidatedRequest:
+    """A request that passed every check that needs no memory.
+
+    Its fields are copies nobody can change. Raises `RefusalError` with the message for the caller.
+    """
+
+    id: str
+    host: str
+    session: str
+    time: str
+    pipeline: tuple[tuple[str, ...], ...]
+    env: Mapping[str, str]
+    reason: str
+    privileged: bool
+    forward_agent: bool
+    version: str
+    action: Action
+
+    def __init__(
+        self,
+        request: Request,
+        *,
+        fresh_id: str,
+        now: int,
+        max_future: int = DEFAULT_MAX_FUTURE_SECONDS,
+    ) -> None:
+        for message in _objections(request, now, max_future):
+            raise RefusalError(message)
+        put = object.__setattr__
+        put(self, "id", fresh_id if request.id is None else request.id)
+        put(self, "pipeline", tuple(tuple(stage) for stage in request.pipeline))
+        put(self, "env", MappingProxyType(dict(request.env)))
+        for name in ("host", "session", "time", "reason", "version"):
+            put(self, name, getattr(request, name))
+        for name in ("privileged", "forward_agent", "action"):
+            put(self, name, getattr(request, name))
+
+
+def _objections(request: Request, now: int, max_future: int) -> Iterator[str]:
+    """Every reason to refuse, in the order of the protocol; the first one answers."""
+    yield from _pipeline_objections(request)
+    yield from _text_objections(request)
+    yield from _privilege_objections(request)
+    yield from _time_objections(request.time, now, max_future)
+    yield from _env_objections(request.env)
+
+
+def _pipeline_objections(request: Request) -> Iterator[str]:
+    if request.action is Action.EXEC and not request.pipeline:
+        yield "pipeline must not be empty"
+    for i, stage in enumerate(request.pipeline):
+        if not stage:
+            yield f"pipeline stage {i} must not be empty"
+        for j, word in enumerate(stage):
+            if not is_clean(word):
+                yield f"pipeline[{i}][{j}] contains forbidden control/bidi characters"
+
+
+def _text_objections(request: Request) -> Iterator[str]:
+    for name in request.env:
+        if not is_clean(name):
+            yield f"env key '{name}' contains forbidden characters"
+    if not all(map(is_clean, request.env.values())):
+        yield "env value contains forbidden characters"
+    for name in SCANNED_FIELDS:
+        if not is_clean(getattr(request, name) or ""):
+            yield f"{name} contains forbidden control/bidi characters"
+
+
+def _privilege_objections(request: Request) -> Iterator[str]:
+    if not request.privileged:
+        return
+    if request.forward_agent:
+        yield "forward_agent is only allowed for unprivileged commands"
+    for i, stage in enumerate(request.pipeline):
+        name = stage[0] if stage else ""
+        # sudo would read these as its own options or as assignments.
+        if name.startswith("-") or "=" in name:
+            yield f"pipeline[{i}][0] is not a command name"
+
+
+def _time_objections(time: str, now: int, max_future: int) -> Iterator[str]:
+    if not time:
+        yield "missing time field"
+        return
+    instant = parse_instant(time)
+    if instant is None:
+        yield "malformed time field"
+        return
+    if (age := age_seconds(instant, now)) > MAX_AGE_SECONDS:
+        yield f"request too old: {age}s (max {MAX_AGE_SECONDS}s)"
+    if (lead := lead_seconds(instant, now)) > max_future:
+        yield f"request time is in the future: {lead}s (max {max_future}s)"
+
+
+def _env_objections(env: Mapping[str, str]) -> Iterator[str]:
+    if "SSH_AUTH_SOCK" in env:
+        yield "SSH_AUTH_SOCK cannot be set in request env; use forward_agent instead"
+    for name in env:
+        if not _ALLOWED_NAME.fullmatch(name):
+            yield f"environment variable not allowed: {name}"

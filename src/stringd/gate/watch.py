@@ -1,0 +1,64 @@
+"""Waiting for something while the caller may hang up and the gate may stop."""
+
+import os
+import select
+import socket
+from collections.abc import Mapping
+from typing import Final
+
+from stringd.gate.errors import CallerGoneError, StoppingError
+
+READABLE: Final = select.POLLIN
+# A half-closed caller still listens: only a full hang-up raises these.
+_HUNG_UP: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+class Signal:
+    """A flag that can be waited for like a descriptor, by any number of threads."""
+
+    def __init__(self) -> None:
+        self._descriptor = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.is_set = False
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def set(self) -> None:
+        self.is_set = True
+        os.eventfd_write(self._descriptor, 1)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class Watch:
+    """One request's view of the world: its caller, and the gate's own shutdown."""
+
+    def __init__(self, caller: socket.socket, stopping: Signal) -> None:
+        self._caller = caller
+        self._stopping = stopping
+
+    def check(self) -> None:
+        """Raise `CallerGoneError` or `StoppingError` if it is so now."""
+        self.wait({}, 0)
+
+    def wait(
+        self, wanted: Mapping[int, int], seconds: float | None, *, caller: bool = True
+    ) -> dict[int, int]:
+        """Wait for any of the wanted descriptors; what happened on them, empty after the time.
+
+        Raises `StoppingError`, and `CallerGoneError` unless the caller no longer matters.
+        """
+        poll = select.poll()
+        for descriptor, events in wanted.items():
+            poll.register(descriptor, events)
+        poll.register(self._stopping.fileno(), READABLE)
+        if caller:
+            poll.register(self._caller.fileno(), 0)
+        happened = dict(poll.poll(None if seconds is None else max(0, round(seconds * 1000 + 0.5))))
+        if self._stopping.is_set:
+            raise StoppingError
+        if caller and happened.pop(self._caller.fileno(), 0) & _HUNG_UP:
+            raise CallerGoneError
+        happened.pop(self._stopping.fileno(), None)
+        return happened

@@ -1,0 +1,351 @@
+"""What crosses the gate's socket: one request line in, one response line out.
+
+Everything here is a value or a codec. A `Request` is what a peer claims, with defaults filled in
+and nothing checked beyond its JSON types; `stringd.gate.validate` decides whether to believe it.
+"""
+
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Final, Self, TypeVar
+
+from stringd.wire.jsonlines import JsonError, Members, parse, unique
+
+MAX_REQUEST_BYTES: Final = 1_048_576
+MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
+# Two full streams after base64, and room for the rest.
+MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
+SOCKET_NAME: Final = "stringd-gate.sock"
+
+# Below this, parsing the whole line is quicker than looking for the big string in it.
+_LARGE_LINE: Final = 65_536
+_STDOUT_OPENING: Final = b'"stdout":"'
+
+_T = TypeVar("_T")
+
+
+class Action(StrEnum):
+    EXEC = "exec"
+    STOP = "stop"
+    PING = "ping"
+
+
+class Status(StrEnum):
+    OK = "ok"
+    DENIED = "denied"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+
+
+class ResponseError(Exception):
+    """A response line that is not one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as its sender wrote it. `id` is None when the sender left it out."""
+
+    pipeline: tuple[tuple[str, ...], ...] = ()
+    id: str | None = None
+    host: str = ""
+    session: str = ""
+    time: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    # The most restrictive default: who forgets the field still meets approval and sudo.
+    privileged: bool = True
+    forward_agent: bool = False
+    version: str = ""
+    action: Action = Action.EXEC
+
+
+_REQUEST_FIELDS: Final = frozenset(member.name for member in fields(Request))
+
+
+class Blob:
+    """Output bytes: plain for whoever reads them, base64 on the wire. Each side is made once."""
+
+    __slots__ = ("_encoded", "_plain")
+
+    def __init__(self, plain: bytes | None = b"", encoded: bytes | None = None) -> None:
+        self._plain = plain if encoded is None else None
+        self._encoded = encoded
+
+    @classmethod
+    def from_base64(cls, encoded: bytes) -> Self:
+        return cls(None, encoded)
+
+    @property
+    def base64(self) -> bytes:
+        if self._encoded is None:
+            self._encoded = binascii.b2a_base64(self._plain or b"", newline=False)
+        return self._encoded
+
+    def __bytes__(self) -> bytes:
+        """The plain bytes. Raises `ResponseError` when the peer's text is not base64."""
+        if self._plain is None:
+            try:
+                self._plain = binascii.a2b_base64(self._encoded or b"")
+            except binascii.Error as error:
+                raise ResponseError(f"output is not base64: {error}") from None
+        return self._plain
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Blob) and bytes(self) == bytes(other)
+
+    def __hash__(self) -> int:
+        return hash(bytes(self))
+
+    def __repr__(self) -> str:
+        return f"Blob({bytes(self)[:40]!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How one command of the pipeline ended. `exit_code` is -1 when a signal ended it."""
+
+    exit_code: int
+    stderr: Blob = field(default_factory=Blob)
+    stderr_truncated: bool = False
+    signal: int | None = None
+    stderr_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One answer. `ok` means it ran: look at `stages[-1].exit_code` for success."""
+
+    id: str
+    status: Status
+    stages: tuple[Stage, ...] = ()
+    stdout: Blob | None = None
+    stdout_truncated: bool = False
+    message: str | None = None
+    version: str = ""
+    stdout_open: bool = False
+    duration_ms: int | None = None
+    decided_by: str | None = None
+    decision_note: str | None = None
+
+
+def decode_request(line: bytes) -> Request:
+    """A `Request` from its line. Raises `JsonError` for anything but an object of right types."""
+    value = parse(line)
+    if not isinstance(value, Members):
+        raise JsonError("a request must be an object")
+    members = unique(value, _REQUEST_FIELDS)
+    return Request(
+        pipeline=_pipeline(members.get("pipeline", [])),
+        id=_text(members, "id") if "id" in members else None,
+        host=_text(members, "host"),
+        session=_text(members, "session"),
+        time=_text(members, "time"),
+        env=_environment(members.get("env", Members())),
+        reason=_text(members, "reason"),
+        privileged=_flag(members, "privileged", default=True),
+        forward_agent=_flag(members, "forward_agent", default=False),
+        version=_text(members, "version"),
+        action=_action(_text(members, "action", Action.EXEC)),
+    )
+
+
+def encode_request(request: Request) -> bytes:
+    """The line of a request, newline included; `action` and `version` only when they matter."""
+    members: dict[str, object] = {"id": request.id} if request.id is not None else {}
+    members |= {"host": request.host, "session": request.session, "time": request.time}
+    members["pipeline"] = request.pipeline
+    if request.action is not Action.EXEC:
+        members["action"] = request.action
+    members |= {"env": dict(request.env), "reason": request.reason}
+    members |= {"privileged": request.privileged, "forward_agent": request.forward_agent}
+    if request.version:
+        members["version"] = request.version
+    return _compact(members) + b"\n"
+
+
+def encode_pipeline(pipeline: Sequence[Sequence[str]]) -> bytes:
+    """The pipeline alone as it stands in a request line: what a digest of a command is made of."""
+    return _compact(pipeline)
+
+
+def encode_response(response: Response) -> list[bytes]:
+    """The pieces of a response line, newline included; large output is not copied again."""
+    head: dict[str, object] = {"id": response.id, "status": response.status}
+    pieces = [_compact(head)[:-1]]
+    if response.stages:
+        pieces += _stage_pieces(response.stages)
+    if response.stdout is not None:
+        pieces += [b',"stdout":"', response.stdout.base64, b'"']
+    rest = _present(
+        stdout_truncated=response.stdout_truncated or None,
+        message=response.message,
+        version=response.version or None,
+        stdout_open=response.stdout_open or None,
+        duration_ms=response.duration_ms,
+        decided_by=response.decided_by,
+        decision_note=response.decision_note,
+    )
+    if rest:
+        pieces.append(b"," + _compact(rest)[1:-1])
+    pieces.append(b"}\n")
+    return pieces
+
+
+def decode_response(line: bytes) -> Response:
+    """A `Response` from its line. Unknown keys are ignored. Raises `ResponseError`."""
+    line, stdout = _without_large_stdout(line)
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ResponseError(f"not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ResponseError("not an object")
+    try:
+        status = Status(value.get("status", ""))
+    except ValueError:
+        raise ResponseError(f"unknown status {value.get('status')!r}") from None
+    text = _optional(value, "stdout", str)
+    if stdout is None and text is not None:
+        stdout = Blob.from_base64(_ascii(text))
+    return Response(
+        id=_optional(value, "id", str) or "",
+        status=status,
+        stages=tuple(_stage(entry) for entry in _optional(value, "stages", list) or []),
+        stdout=stdout,
+        stdout_truncated=_optional(value, "stdout_truncated", bool) or False,
+        message=_optional(value, "message", str),
+        version=_optional(value, "version", str) or "",
+        stdout_open=_optional(value, "stdout_open", bool) or False,
+        duration_ms=_optional(value, "duration_ms", int),
+        decided_by=_optional(value, "decided_by", str),
+        decision_note=_optional(value, "decision_note", str),
+    )
+
+
+def socket_path(
+    environ: Mapping[str, str], uid: int, data_dir: str, is_dir: Callable[[str], bool]
+) -> str:
+    """Where the gate listens when nobody says otherwise; daemon and clients agree through this."""
+    if chosen := environ.get("STRINGD_GATE_SOCKET"):
+        return chosen
+    for runtime in (environ.get("XDG_RUNTIME_DIR", ""), f"/run/user/{uid}"):
+        if runtime and is_dir(runtime):
+            return f"{runtime}/{SOCKET_NAME}"
+    return f"{data_dir}/gate.sock"
+
+
+def _compact(value: object) -> bytes:
+    # ASCII only: a peer that prints the line meets no control character of ours.
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def _present(**members: object) -> dict[str, object]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _text(fields: Mapping[str, object], name: str, default: str = "") -> str:
+    value = fields.get(name, default)
+    if not isinstance(value, str):
+        raise JsonError(f"{name} must be a string")
+    return value
+
+
+def _flag(fields: Mapping[str, object], name: str, *, default: bool) -> bool:
+    value = fields.get(name, default)
+    if not isinstance(value, bool):
+        raise JsonError(f"{name} must be true or false")
+    return value
+
+
+def _action(name: str) -> Action:
+    try:
+        return Action(name)
+    except ValueError:
+        raise JsonError("action must be exec, stop or ping") from None
+
+
+def _pipeline(value: object) -> tuple[tuple[str, ...], ...]:
+    # `Members` is a list too, and an object is no pipeline.
+    if type(value) is not list:
+        raise JsonError("pipeline must be an array of arrays of strings")
+    return tuple(_words(stage) for stage in value)
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if type(value) is not list or not all(type(word) is str for word in value):
+        raise JsonError("pipeline must be an array of arrays of strings")
+    return tuple(value)
+
+
+def _environment(value: object) -> dict[str, str]:
+    if not isinstance(value, Members):
+        raise JsonError("env must be an object of strings")
+    env = unique(value)
+    return {name: _text(env, name) for name in env}
+
+
+def _stage_pieces(stages: Sequence[Stage]) -> list[bytes]:
+    pieces: list[bytes] = []
+    for index, stage in enumerate(stages):
+        opening = b',"stages":[' if index == 0 else b","
+        pieces += [opening + b'{"exit_code":%d,"stderr":"' % stage.exit_code, stage.stderr.base64]
+        rest = _present(
+            stderr_truncated=stage.stderr_truncated or None,
+            signal=stage.signal,
+            stderr_open=stage.stderr_open or None,
+        )
+        pieces.append(b'"' + (b"," + _compact(rest)[1:] if rest else b"}"))
+    return [*pieces, b"]"]
+
+
+def _without_large_stdout(line: bytes) -> tuple[bytes, Blob | None]:
+    """Cut a large stdout out of the line, so that its base64 is not scanned as JSON text.
+
+    Quotes inside a JSON string are escaped, so the opening can only be found where it is a member.
+    """
+    if len(line) < _LARGE_LINE or line.count(_STDOUT_OPENING) != 1:
+        return line, None
+    start = line.index(_STDOUT_OPENING) + len(_STDOUT_OPENING)
+    end = line.find(b'"', start)
+    # Base64 may be written with escaped slashes by others; those take the slow road.
+    if end < 0 or line.find(b"\\", start, end) >= 0:
+        return line, None
+    short = line[:start] + line[end:]
+    try:
+        value = json.loads(short)
+    except ValueError:
+        return line, None
+    if not isinstance(value, dict) or value.get("stdout") != "":
+        return line, None
+    return short, Blob.from_base64(line[start:end])
+
+
+def _optional(value: Mapping[str, object], name: str, kind: type[_T]) -> _T | None:
+    found = value.get(name)
+    if found is None:
+        return None
+    if not isinstance(found, kind):
+        raise ResponseError(f"{name} has the wrong type")
+    return found
+
+
+def _stage(value: object) -> Stage:
+    if not isinstance(value, dict):
+        raise ResponseError("stages must hold objects")
+    code = _optional(value, "exit_code", int)
+    return Stage(
+        exit_code=-1 if code is None else code,
+        stderr=Blob.from_base64(_ascii(_optional(value, "stderr", str) or "")),
+        stderr_truncated=_optional(value, "stderr_truncated", bool) or False,
+        signal=_optional(value, "signal", int),
+        stderr_open=_optional(value, "stderr_open", bool) or False,
+    )
+
+
+def _ascii(text: str) -> bytes:
+    try:
+        return text.encode("ascii")
+    except UnicodeEncodeError:
+        raise ResponseError("output is not base64") from None
