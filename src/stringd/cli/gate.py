@@ -145,6 +145,10 @@ def _audit(argv: Sequence[str]) -> int:
         return 1
     try:
         return _AUDIT_COMMANDS[options.what](path, options)
+    except BrokenPipeError:
+        # The reader of our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         print(f"stringd gate audit: {path}: {error.strerror}", file=sys.stderr)
         return 1

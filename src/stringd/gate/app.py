@@ -121,9 +121,7 @@ class _Gate:
         self._tell(
             line(f"stringd gate {__version__}", Style.BOLD),
             line(f"Listening on {settings.socket}"),
-            line(
-                "Questions appear here. y approves, any other key denies. Ctrl-C ends.", Style.DIM
-            ),
+            line("Questions appear here: y approves, other keys deny.", Style.DIM),
         )
 
     def _tell(self, *lines: Line) -> None:

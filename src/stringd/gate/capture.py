@@ -46,7 +46,7 @@ class Capture:
 
     def blob(self) -> Blob:
         rest = binascii.b2a_base64(self._tail, newline=False)
-        return Blob.from_base64(b"".join([*self._encoded, rest]))
+        return Blob.from_base64(*self._encoded, rest)
 
     def _encode(self, data: bytes) -> None:
         if self._tail:

@@ -37,6 +37,7 @@ MAX_ENV_VALUE: Final = 256
 # More than this is not taken in at a glance, however large the terminal.
 MAX_AT_A_GLANCE: Final = 1024
 MAX_WORDS_LISTED: Final = 200
+MAX_CODE_POINTS: Final = 8
 # The hint, the waiting count, the question and a spare line.
 _ROWS_BELOW: Final = 4
 
@@ -92,9 +93,7 @@ def compose(question: Question, size: Size) -> Screen:
     rest = command[room:]
     pages = [rest[start : start + page] for start in range(0, len(rest), page)]
     summary = labelled("Length:  ", _summary(question.request, length), size.columns, Style.BOLD)
-    more = line(
-        f"… {len(rest)} more lines: press v. y works once you have seen the end.", Style.BOLD
-    )
+    more = line(f"… {len(rest)} more lines: press v; y works at the end.", Style.BOLD)
     return Screen([*side, *summary, *command[:room], more], pages, _paging_hint())
 
 
@@ -115,8 +114,11 @@ def word_lines(question: Question, columns: int) -> Iterator[Line]:
             listed += 1
             yield from command_lines(f"  [{i}][{j}] ", quote(word), columns)
             yield from _code_points(word)
-    for text in (question.request.reason, question.request.session, question.request.host):
-        yield from _code_points(text)
+    for name in ("reason", "session", "host"):
+        text = getattr(question.request, name)
+        if deceives(text):
+            yield line(f"  {name}:", Style.DIM)
+            yield from _code_points(text)
 
 
 def _paging_hint() -> Line:
@@ -207,6 +209,7 @@ def _resolution(label: str, program: Program, columns: int) -> list[Line]:
 
 def _code_points(text: str) -> Iterator[Line]:
     seen = sorted({character for character in text if not character.isascii() or character == "\t"})
-    for character in seen[:MAX_WORDS_LISTED]:
-        shown = f"{render(character)}  {describe(character)}"
-        yield line(f"         {shown}", Style.DIM)
+    for character in seen[:MAX_CODE_POINTS]:
+        yield line(f"         {render(character)}  {describe(character)}", Style.DIM)
+    if len(seen) > MAX_CODE_POINTS:
+        yield line(f"         … and {len(seen) - MAX_CODE_POINTS} more characters", Style.DIM)

@@ -1,13 +1,25 @@
 """What happened, in words for the audit log and lines for the approver. Pure."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from stringd.gate.capture import Capture
-from stringd.gate.display import Line, Span, Style, first_lines, line, pipeline_text, render
+from stringd.gate.display import (
+    Line,
+    Span,
+    Style,
+    clipped,
+    first_lines,
+    line,
+    pipeline_text,
+    render,
+)
 from stringd.gate.execute import Outcome
 from stringd.gate.question import Question, digest
 
-ECHOED_LINES = 3
+ECHOED_LINES: Final = 3
+MAX_LOGGED: Final = 1024
+MAX_TAILED: Final = 200
 
 
 def received_fields(question: Question) -> dict[str, object]:
@@ -60,7 +72,8 @@ def log_line(question: Question) -> str:
     request = question.request
     kind = "privileged" if request.privileged else "unprivileged"
     client = request.version or "(unknown)"
-    return f"[{request.id}] [{kind}] [client {client}] {pipeline_text(request.pipeline)}"
+    command = clipped(pipeline_text(request.pipeline), MAX_LOGGED)
+    return f"[{request.id}] [{kind}] [client {client}] {command}"
 
 
 def _stream_lines(name: str, stream: Capture, columns: int) -> Iterator[Line]:
@@ -73,8 +86,9 @@ def _stream_lines(name: str, stream: Capture, columns: int) -> Iterator[Line]:
         counted = f"more than {count} lines"
     cut = ", truncated" if count > ECHOED_LINES else ""
     yield line(f"== {name} == ({counted}{cut})", Style.DIM)
-    for text in first_lines(stream.head.removesuffix(b"\n"), ECHOED_LINES, columns):
-        yield line(text)
+    # Behind a gutter, output cannot pass for a question of ours.
+    for text in first_lines(stream.head.removesuffix(b"\n"), ECHOED_LINES, columns - 2):
+        yield (Span("│ ", Style.DIM), Span(text))
 
 
 def audit_line(record: dict[str, object]) -> str:
@@ -83,7 +97,8 @@ def audit_line(record: dict[str, object]) -> str:
     pipeline = record.get("pipeline")
     if isinstance(pipeline, list):
         kind = "privileged" if record.get("privileged") else "unprivileged"
-        parts += [kind, pipeline_text([[str(word) for word in stage] for stage in pipeline])]
+        text = pipeline_text([[str(word) for word in stage] for stage in pipeline])
+        parts += [kind, clipped(text, MAX_TAILED)]
     for name in ("decision", "by", "note", "exit_codes", "message", "how", "version"):
         if record.get(name) not in (None, "", []):
             parts.append(f"{name}={record[name]}")

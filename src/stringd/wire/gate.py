@@ -69,25 +69,28 @@ class Blob:
 
     __slots__ = ("_encoded", "_plain")
 
-    def __init__(self, plain: bytes | None = b"", encoded: bytes | None = None) -> None:
-        self._plain = plain if encoded is None else None
-        self._encoded = encoded
+    def __init__(self, plain: bytes = b"") -> None:
+        self._plain: bytes | None = plain
+        self._encoded: Sequence[bytes] = ()
 
     @classmethod
-    def from_base64(cls, encoded: bytes) -> Self:
-        return cls(None, encoded)
+    def from_base64(cls, *pieces: bytes) -> Self:
+        """Output that is base64 already, in pieces that follow each other."""
+        blob = cls()
+        blob._plain, blob._encoded = None, pieces
+        return blob
 
     @property
-    def base64(self) -> bytes:
-        if self._encoded is None:
-            self._encoded = binascii.b2a_base64(self._plain or b"", newline=False)
+    def base64(self) -> Sequence[bytes]:
+        if self._plain is not None and not self._encoded:
+            self._encoded = (binascii.b2a_base64(self._plain, newline=False),)
         return self._encoded
 
     def __bytes__(self) -> bytes:
         """The plain bytes. Raises `ResponseError` when the peer's text is not base64."""
         if self._plain is None:
             try:
-                self._plain = binascii.a2b_base64(self._encoded or b"")
+                self._plain = binascii.a2b_base64(b"".join(self._encoded))
             except binascii.Error as error:
                 raise ResponseError(f"output is not base64: {error}") from None
         return self._plain
@@ -177,7 +180,7 @@ def encode_response(response: Response) -> list[bytes]:
     if response.stages:
         pieces += _stage_pieces(response.stages)
     if response.stdout is not None:
-        pieces += [b',"stdout":"', response.stdout.base64, b'"']
+        pieces += [b',"stdout":"', *response.stdout.base64, b'"']
     rest = _present(
         stdout_truncated=response.stdout_truncated or None,
         message=response.message,
@@ -290,7 +293,7 @@ def _stage_pieces(stages: Sequence[Stage]) -> list[bytes]:
     pieces: list[bytes] = []
     for index, stage in enumerate(stages):
         opening = b',"stages":[' if index == 0 else b","
-        pieces += [opening + b'{"exit_code":%d,"stderr":"' % stage.exit_code, stage.stderr.base64]
+        pieces += [opening + b'{"exit_code":%d,"stderr":"' % stage.exit_code, *stage.stderr.base64]
         rest = _present(
             stderr_truncated=stage.stderr_truncated or None,
             signal=stage.signal,
@@ -305,12 +308,13 @@ def _without_large_stdout(line: bytes) -> tuple[bytes, Blob | None]:
 
     Quotes inside a JSON string are escaped, so the opening can only be found where it is a member.
     """
-    if len(line) < _LARGE_LINE or line.count(_STDOUT_OPENING) != 1:
-        return line, None
-    start = line.index(_STDOUT_OPENING) + len(_STDOUT_OPENING)
+    opening = line.find(_STDOUT_OPENING) if len(line) > _LARGE_LINE else -1
+    start = opening + len(_STDOUT_OPENING)
     end = line.find(b'"', start)
+    if opening < 0 or end < 0 or line.find(_STDOUT_OPENING, end) >= 0:
+        return line, None
     # Base64 may be written with escaped slashes by others; those take the slow road.
-    if end < 0 or line.find(b"\\", start, end) >= 0:
+    if line.find(b"\\", start, end) >= 0:
         return line, None
     short = line[:start] + line[end:]
     try:

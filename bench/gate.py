@@ -1,0 +1,132 @@
+"""The gate against the floor it stands on: the same commands run without it.
+
+The approval is automated by an in-process `Approver` that says yes at once; everything else is the
+gate as it ships: socket, validation, audit log with its sync, executor, response.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+from bench.table import Row
+from stringd.client.gate import Gate
+
+TITLE = "Gate"
+PIPELINE = [["yes"], ["head", "-c", "16M"]]
+
+
+def rows() -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder, _gate(Path(folder)) as (gate, pid):
+        memory = _resident_mib(pid)
+        ours, floor = _interleaved(
+            lambda: _check(gate, [["true"]]), lambda: subprocess.run(["true"], check=True), 200
+        )
+        yield Row(
+            "approved `true` over `subprocess.run`, p50",
+            f"{ours:.2f} ms",
+            f"{floor:.2f} ms",
+            ours / floor,
+            f"≤ 3 ms more (is {ours - floor:.2f} ms)",
+        )
+        ours, floor = _interleaved(lambda: _check(gate, PIPELINE), _shell_pipe, 12)
+        yield Row(
+            "`yes | head -c 16M`, request to response, p50",
+            f"{ours:.0f} ms",
+            f"{floor:.0f} ms (shell)",
+            floor / ours,
+            "≥ 0.5 of the shell's speed",
+        )
+        yield Row("resident memory, idle", f"{memory:.1f} MiB", "–", None, "< 30 MiB")
+
+
+def _check(gate: Gate, pipeline: Sequence[Sequence[str]]) -> None:
+    response = gate.run(pipeline, privileged=False)
+    if response.status != "ok" or response.stages[-1].exit_code != 0:
+        raise RuntimeError(f"the gate answered {response}")
+
+
+def _shell_pipe() -> None:
+    done = subprocess.run(["sh", "-c", "yes | head -c 16M"], stdout=subprocess.PIPE, check=True)
+    assert len(done.stdout) == 16 * 1024 * 1024
+
+
+def _interleaved(
+    ours: Callable[[], object], floor: Callable[[], object], count: int
+) -> tuple[float, float]:
+    """Median milliseconds of both, measured in turns so that the machine's moods hit both."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(count):
+        for call, into in zip((ours, floor), times, strict=True):
+            start = time.perf_counter()
+            call()
+            into.append((time.perf_counter() - start) * 1000)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _resident_mib(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("no VmRSS")
+
+
+@contextmanager
+def _gate(folder: Path) -> Iterator[tuple[Gate, int]]:
+    """A gate process of its own that approves by itself; only this file knows how."""
+    path = folder / "gate.sock"
+    root = Path(__file__).resolve().parents[1]
+    read, write = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bench.gate", str(folder), str(write)], pass_fds=[write], cwd=root
+    )
+    os.close(write)
+    try:
+        with os.fdopen(read) as ready:
+            ready.read()
+        yield Gate(str(path)), process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _serve(folder: Path, ready: int) -> None:
+    from stringd.gate.audit import FILE_NAME, AuditLog
+    from stringd.gate.decide import Answer, Event
+    from stringd.gate.execute import Executor
+    from stringd.gate.listener import Listener
+    from stringd.gate.question import Question
+    from stringd.gate.server import Server
+    from stringd.gate.session import Sessions
+    from stringd.gate.watch import Watch
+
+    class Agreeable:
+        waiting = 0
+
+        def turn(self, _watch: Watch) -> AbstractContextManager[None]:
+            return nullcontext()
+
+        def ask(self, _question: Question, _watch: Watch) -> Answer:
+            return Answer(Event.YES, by="benchmark")
+
+        def lend(self, _group: int) -> AbstractContextManager[None]:
+            return nullcontext()
+
+        def announce(self, _lines: object) -> None:
+            return
+
+    listener = Listener(folder / "gate.sock")
+    sessions = Sessions(
+        Agreeable(), Executor(60, dict(os.environ)), AuditLog(folder / FILE_NAME), max_future=5
+    )
+    os.close(ready)
+    Server(listener.socket, sessions, lambda _: None).run()
+
+
+if __name__ == "__main__":
+    _serve(Path(sys.argv[1]), int(sys.argv[2]))
