@@ -23,6 +23,7 @@ _PLACED: Final = re.compile(r"\x1b\[\d+(?:;\d*)?[Hf]")
 _C1: Final = re.compile("[\x80-\x9f]")
 _REWRITTEN: Final = re.compile("[^\b]\b")
 _KEPT: Final = b"\b\t\n\r\x1b\x07"
+_UTF8: Final = codecs.getincrementaldecoder("utf-8")
 _DROPPED: Final = bytes(byte for byte in [*range(32), 127] if byte not in _KEPT)
 
 
@@ -30,7 +31,7 @@ class Cleaner:
     """Feed it what a terminal received; it returns the text that can no longer change."""
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = _UTF8("replace")
         self._escape = ""
         self._line = ""
         self._overlong = False

@@ -9,6 +9,7 @@ and error lead nowhere, so prompts, traces and traps of these lines show nowhere
 """
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -22,6 +23,7 @@ SETUP: Final = (
 # `!` would start a history reference should someone switch those on.
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "!": "\\x21"})
 _FIELDS: Final = 3
+_LONGEST_REPORT: Final = 8192
 
 
 class Report(NamedTuple):
@@ -50,15 +52,13 @@ class ReportReader:
         self._buffer = b""
 
     def feed(self, data: bytes) -> list[Report]:
-        *fields, self._buffer = (self._buffer + data).split(b"\0")
-        complete = len(fields) // _FIELDS * _FIELDS
-        if complete < len(fields):
-            self._buffer = b"\0".join([*fields[complete:], self._buffer])
-        rows = (fields[place : place + _FIELDS] for place in range(0, complete, _FIELDS))
-        return [
-            Report(int(number), int(status), directory.decode(errors="surrogateescape"))
-            for number, status, directory in rows
-        ]
+        fields = (self._buffer + data).split(b"\0")
+        reports: list[Report] = []
+        while len(fields) > _FIELDS:
+            number, status, directory, *fields = fields
+            reports.append(Report(int(number), int(status), os.fsdecode(directory)))
+        self._buffer = b"\0".join(fields)
+        return reports
 
 
 class Control:
@@ -93,7 +93,7 @@ class Control:
 
     def _readable(self) -> None:
         try:
-            data = self._socket.recv(65536)
+            data = self._socket.recv(_LONGEST_REPORT)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:

@@ -101,7 +101,7 @@ def waits_for_input(process: Process, terminal: str, *, raw: bool) -> bool:
 
 def working_directory(pid: int) -> str | None:
     with suppress(*_GONE):
-        return str(Path(f"/proc/{pid}/cwd").readlink())
+        return str(Path(f"/proc/{pid}/cwd").readlink()).removesuffix(" (deleted)")
     return None
 
 

@@ -7,9 +7,8 @@ does, the shell is usable or gone afterwards.
 """
 
 import asyncio
+import os
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from typing import Final, Self
 
 from stringd.runtime.shell import wording
@@ -33,23 +32,48 @@ _TIMED_OUT: Final = 124
 
 
 class Command:
-    """A command given to a shell; `done` resolves when the shell is back, or gone."""
+    """A command given to a shell; it has a `status` once the shell is back, or gone."""
 
-    def __init__(self, number: int, text: str, now: float) -> None:
+    def __init__(self, number: int, text: str, now: float, limit: float) -> None:
         self.number = number
-        self.title = wording.title(text)
+        self.limit = limit
+        self.deadline = now + limit
+        self.text = text
         self.output = Output()
         self.printed_at = now
-        self.done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.status: int | None = None
         self.expiry: asyncio.TimerHandle | None = None
-        self.expired_after: float | None = None
+        self.expired = False
         self.killed = False
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    @property
+    def title(self) -> str:
+        return wording.title(self.text)
+
+    @property
+    def over(self) -> bool:
+        return self.status is not None
 
     def finish(self, status: int) -> None:
-        if self.expiry is not None:
-            self.expiry.cancel()
-        if not self.done.done():
-            self.done.set_result(status)
+        if self.status is None:
+            self.status = status
+        for waiting in self._waiting:
+            _wake(waiting)
+
+    async def wait(self, seconds: float) -> None:
+        """Return when the command is over, or after that many seconds."""
+        if self.over:
+            return
+        loop = asyncio.get_running_loop()
+        waiting = loop.create_future()
+        self._waiting.add(waiting)
+        timer = loop.call_later(seconds, _wake, waiting)
+        try:
+            await waiting
+        finally:
+            timer.cancel()
+            self._waiting.discard(waiting)
 
 
 class Shell:
@@ -104,15 +128,14 @@ class Shell:
 
     @property
     def busy(self) -> bool:
-        return self.command is not None and not self.command.done.done()
+        return self.command is not None and not self.command.over
 
     @property
     def directory(self) -> str:
         """Where the shell stands: the path it was reached by, while that still leads there."""
-        actual = working_directory(self.pid)
-        if actual is None or _same_directory(self._reported_directory, self.pid):
+        if self.ended or _same_directory(self._reported_directory, self._actual_directory):
             return self._reported_directory
-        return actual.removesuffix(" (deleted)")
+        return working_directory(self.pid) or self._reported_directory
 
     @property
     def place(self) -> str | None:
@@ -133,15 +156,15 @@ class Shell:
         self._terminal.drain()
         self._terminal.forget_typed()
         self._terminal.listen()
-        command = self.command = Command(self._count, text, self._loop.time())
-        self._postpone_expiry(command, self._limits.hard)
+        command = Command(self._count, text, self._loop.time(), self._limits.hard)
+        self.command = command
         await self._control.send(lines)
         return await self._attend(command)
 
     async def type(self, data: bytes) -> Reply:
         """Type into the running command. Raises `NothingRunningError`."""
         command = self._running()
-        self._postpone_expiry(command, self._limits.hard)
+        self._extend(command, self._limits.hard)
         self._terminal.write(data)
         return await self._attend(command)
 
@@ -152,7 +175,7 @@ class Shell:
         """
         if self.command is None:
             raise NothingRunningError
-        self._postpone_expiry(self.command, max(self._limits.hard, seconds + self._limits.grace))
+        self._extend(self.command, max(self._limits.hard, seconds + self._limits.grace))
         return await self._attend(self.command, seconds)
 
     async def kill(self) -> Reply:
@@ -173,13 +196,14 @@ class Shell:
 
     def _attach(self, bash: Bash) -> None:
         self._child, self._terminal, _, self._mark = bash
+        self._actual_directory = f"/proc/{bash.child.pid}/cwd"
         self._foreground = Foreground(bash.child.pid, bash.terminal)
         self._control = Control(bash.control, self._reported, self._lost)
         self._child.exited.add_done_callback(self._exited)
 
     def _received(self, data: bytes) -> None:
         command = self.command
-        if command is None or command.done.done():
+        if command is None or command.over:
             self.background.feed(data)
         else:
             command.printed_at = self._loop.time()
@@ -218,26 +242,38 @@ class Shell:
 
     async def _attend(self, command: Command, patience: float | None = None) -> Reply:
         """Wait for the command's end; report it alive when waiting longer makes no sense."""
+        if command.expiry is not None:
+            command.expiry.cancel()
         started = self._loop.time()
-        while not command.done.done():
-            now = self._loop.time()
-            silent = now - max(command.printed_at, started)
-            left = None if patience is None else started + patience - now
-            alive = self._alive_reply(command, silent, left)
-            if alive is not None:
-                return alive
-            await asyncio.wait({command.done}, timeout=self._pause(silent, left))
+        try:
+            while not command.over:
+                now = self._loop.time()
+                silent = now - max(command.printed_at, started)
+                left = None if patience is None else started + patience - now
+                if now >= command.deadline:
+                    self._expire(command)
+                alive = self._alive_reply(command, silent, left)
+                if alive is not None:
+                    return alive
+                await command.wait(self._pause(command, silent, left))
+        finally:
+            if not command.over:
+                command.expiry = self._loop.call_at(command.deadline, self._expire, command)
         return await self._final_reply(command)
 
-    def _pause(self, silent: float, left: float | None) -> float:
+    def _pause(self, command: Command, silent: float, left: float | None) -> float:
         """Until the next moment at which something about a silent command may be decided."""
         step = self._limits.quiet * _WAITING_SHARE
-        pause = max(step - silent % step, 0.01)
-        return pause if left is None else min(pause, left)
+        pause = step - silent % step
+        if left is not None:
+            pause = min(pause, left)
+        if not command.expired:
+            pause = min(pause, command.deadline - self._loop.time())
+        return max(pause, 0.01)
 
     def _alive_reply(self, command: Command, silent: float, left: float | None) -> Reply | None:
         quiet = self._limits.quiet
-        if command.expired_after is not None:
+        if command.expired:
             return None
         if silent >= quiet * _WAITING_SHARE and self._foreground.waits_for_input():
             return self._unfinished(command, Ending.WAITING, wording.waiting(command.title))
@@ -256,11 +292,11 @@ class Shell:
         return Reply(ending, None, self.directory, text, truncated, tuple(notes))
 
     async def _final_reply(self, command: Command) -> Reply:
-        ending, status, directory = Ending.COMPLETED, command.done.result(), self.directory
+        ending, status, directory = Ending.COMPLETED, command.status, self.directory
         notes: list[str] = []
-        if command.expired_after is not None:
+        if command.expired:
             ending, status = Ending.TIMED_OUT, _TIMED_OUT
-            notes.append(wording.timed_out(command.expired_after, killed=command.killed))
+            notes.append(wording.timed_out(command.limit, killed=command.killed))
         if self.ended:
             ending = Ending.SHELL_ENDED if ending is Ending.COMPLETED else ending
             directory = self.successor_directory
@@ -270,28 +306,34 @@ class Shell:
         text, truncated = command.output.take()
         return Reply(ending, status, directory, text, truncated, tuple(notes))
 
-    def _postpone_expiry(self, command: Command, seconds: float) -> None:
-        if command.expiry is not None:
-            command.expiry.cancel()
-        if not command.done.done() and command.expired_after is None:
-            command.expiry = self._loop.call_later(seconds, self._expire, command, seconds)
+    def _extend(self, command: Command, seconds: float) -> None:
+        """Attention renews the time limit."""
+        command.limit = seconds
+        command.deadline = self._loop.time() + seconds
 
-    def _expire(self, command: Command, limit: float) -> None:
-        command.expired_after = limit
-        self._stopping = self._loop.create_task(self._stop(command, self._limits.grace))
+    def _expire(self, command: Command) -> None:
+        if not command.over and not command.expired:
+            command.expired = True
+            self._stopping = self._loop.create_task(self._stop(command, self._limits.grace))
 
     async def _stop(self, command: Command, grace: float) -> None:
         """Interrupt, then kill, then end the shell, until the command is over."""
         for end in (self._foreground.interrupt, self._foreground.kill):
             end()
-            await asyncio.wait({command.done}, timeout=grace)
-            if command.done.done():
+            await command.wait(grace)
+            if command.over:
                 return
             command.killed = True
         await self.close()
 
 
-def _same_directory(path: str, pid: int) -> bool:
-    with suppress(OSError):
-        return Path(path).samefile(f"/proc/{pid}/cwd")
-    return False
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
+
+
+def _same_directory(path: str, other: str) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.stat(other))  # noqa: PTH116 - on every command
+    except OSError:
+        return False

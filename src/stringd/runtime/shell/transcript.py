@@ -3,6 +3,7 @@
 import tempfile
 from bisect import bisect_right
 from collections import deque
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from stringd.runtime.shell.cleaning import Cleaner
@@ -71,13 +72,17 @@ class Transcript:
     """The full text of one command's output, readable by range."""
 
     def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=MEMORY_BYTES)  # noqa: SIM115
         self._size = 0
         self._newlines = 0
         self._ends_open = False
         self._lines_at: list[int] = [0]
         self._offsets: list[int] = [0]
         self.complete = True
+
+    @cached_property
+    def _file(self) -> "tempfile.SpooledTemporaryFile[bytes]":
+        """Most commands print little or nothing: made when needed."""
+        return tempfile.SpooledTemporaryFile(max_size=MEMORY_BYTES)
 
     @property
     def lines(self) -> int:
@@ -126,7 +131,8 @@ class Transcript:
         return self._file.read(max(0, min(end, start + limit) - start)).decode(errors="replace")
 
     def close(self) -> None:
-        self._file.close()
+        if self._size:
+            self._file.close()
 
 
 class Output:
@@ -135,7 +141,7 @@ class Output:
     def __init__(self) -> None:
         self.transcript = Transcript()
         self._cleaner = Cleaner()
-        self._window = Window()
+        self._window: Window | None = None
         self._raw: list[bytes] = []
         self._raw_size = 0
 
@@ -154,19 +160,22 @@ class Output:
     def take(self) -> View:
         """What is new since the last call."""
         self.settle()
-        window, self._window = self._window, Window()
-        return window.view()
+        window, self._window = self._window, None
+        return window.view() if window is not None else View("", False)
 
     def _clean(self) -> None:
-        data = b"".join(self._raw)
-        self._raw.clear()
-        self._raw_size = 0
-        if data:
+        if self._raw:
+            data = b"".join(self._raw)
+            self._raw.clear()
+            self._raw_size = 0
             self._keep(self._cleaner.feed(data))
 
     def _keep(self, text: str) -> None:
-        self._window.feed(text)
-        self.transcript.append(text)
+        if text:
+            if self._window is None:
+                self._window = Window()
+            self._window.feed(text)
+            self.transcript.append(text)
 
 
 class Background:
