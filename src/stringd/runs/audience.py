@@ -5,7 +5,7 @@ that run, told so, and can come back with `subscribe {fromSeq}`; it holds up nob
 """
 
 import asyncio
-from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # A burst of a thousand runs fits; a client stuck for good costs at most these.
 MAX_FRAMES: Final = 10_000
-MAX_CHARACTERS: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 8 * 1024 * 1024
 
 
 class Handler(Protocol):
@@ -30,26 +30,27 @@ class Handler(Protocol):
 
 
 class Client:
-    """One connection. `receive` what it sends; `take` what it shall get."""
+    """One connection. It calls `wake` when there is something to `take`."""
 
     def __init__(
         self,
         handler: Handler,
+        wake: Callable[[], None],
         *,
         max_frames: int = MAX_FRAMES,
-        max_characters: int = MAX_CHARACTERS,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self.id = str(uuid4())
         self.runs: set[str] = set()
         self.tasks: set[asyncio.Task[None]] = set()
-        self.closed = False
+        self.closing = False
         self.finished = asyncio.Event()
         self._handler = handler
+        self._wake = wake
         self._max_frames = max_frames
-        self._max_characters = max_characters
-        self._outbox: deque[str] = deque()
-        self._characters = 0
-        self._filled = asyncio.Event()
+        self._max_bytes = max_bytes
+        self._outbox: list[bytes] = []
+        self._bytes = 0
         self._roomy = asyncio.Event()
         self._roomy.set()
 
@@ -61,50 +62,48 @@ class Client:
         """The connection ended; nothing more will be taken."""
         if not self.finished.is_set():
             self.finished.set()
-            self._outbox.clear()
-            self.hang_up()
+            self.closing = True
+            self.take()
             self._handler.gone(self)
 
     def hang_up(self) -> None:
-        """Let `take` hand out what is queued and then end."""
-        self.closed = True
-        self._filled.set()
+        """Take nothing new; whoever carries the frames closes once the last is out."""
+        self.closing = True
         self._roomy.set()
+        self._wake()
 
-    async def take(self) -> list[str]:
-        """The queued frames, at least one; an empty list once the client is to be closed."""
-        while not self._outbox and not self.closed:
-            self._filled.clear()
-            await self._filled.wait()
-        frames = list(self._outbox)
-        self._outbox.clear()
-        self._characters = 0
+    def take(self) -> list[bytes]:
+        """Every queued frame, in order."""
+        frames, self._outbox = self._outbox, []
+        self._bytes = 0
         self._roomy.set()
         return frames
 
     async def room(self) -> None:
-        """Wait until the outbox is no longer full: whoever does not read may not ask either."""
+        """Wait until frames have been taken from a full outbox."""
         await self._roomy.wait()
 
     @property
     def full(self) -> bool:
-        return len(self._outbox) >= self._max_frames or self._characters >= self._max_characters
+        return len(self._outbox) >= self._max_frames or self._bytes >= self._max_bytes
 
     def reply(self, message: Message) -> None:
         """Queue an answer to this client alone."""
         message.ts = timestamp()
-        self.push(encode(message).decode())
+        self.push(encode(message))
 
-    def push(self, frame: str) -> None:
-        if self.closed:
+    def push(self, frame: bytes) -> None:
+        """Queue a frame, however full the outbox is."""
+        if self.closing:
             return
+        if not self._outbox:
+            self._wake()
         self._outbox.append(frame)
-        self._characters += len(frame)
+        self._bytes += len(frame)
         if self.full:
             self._roomy.clear()
-        self._filled.set()
 
-    def offer(self, run: "Run", seq: int, frame: str) -> None:
+    def offer(self, run: "Run", seq: int, frame: bytes) -> None:
         """Queue a broadcast, or take this client off the run when it is too far behind."""
         if not self.full:
             self.push(frame)

@@ -14,7 +14,7 @@ class Waiting(NamedTuple):
     """`frame` is the broadcast as it was sent, so that a late subscriber sees the same."""
 
     prompt: Prompt
-    frame: str
+    frame: bytes
     answer: asyncio.Future[str]
 
 
@@ -30,7 +30,7 @@ class PendingPrompts:
             yield from queue
         yield from self._by_id.values()
 
-    async def wait(self, prompt: Prompt, frame: str) -> str:
+    async def wait(self, prompt: Prompt, frame: bytes) -> str:
         """Wait for the answer to a prompt that was just broadcast."""
         waiting = Waiting(prompt, frame, asyncio.get_running_loop().create_future())
         self._add(waiting)

@@ -83,7 +83,7 @@ class Run:
             completed_at=UNSET if self.completed_at is None else self.completed_at,
         )
 
-    def publish(self, message: Broadcast) -> str:
+    def publish(self, message: Broadcast) -> bytes:
         """Number a broadcast, keep it, then show it to every subscriber; returns the frame."""
         self.seq += 1
         message.seq = self.seq
@@ -93,10 +93,9 @@ class Run:
             self._store.append_broadcast(self.id, raw)
         else:
             self._held.append(raw)
-        frame = raw.decode()
-        for client in list(self.subscribers):
-            client.offer(self, self.seq, frame)
-        return frame
+        for client in tuple(self.subscribers):
+            client.offer(self, self.seq, raw)
+        return raw
 
     def observe(self, message: Broadcast) -> None:
         """Publish an event of the running segment; once it has ended, late ones are dropped."""
@@ -114,13 +113,12 @@ class Run:
         for raw in held or ():
             self._store.append_broadcast(self.id, raw)
 
-    def history(self, from_seq: int) -> Iterator[str]:
+    def history(self, from_seq: int) -> Iterator[bytes]:
         """Earlier broadcasts from `from_seq` on, as they were sent."""
-        for raw in self._store.broadcasts(self.id, from_seq):
-            yield raw.decode()
+        yield from self._store.broadcasts(self.id, from_seq)
         for number, raw in enumerate(list(self._held or ()), self.seq - len(self._held or ()) + 1):
             if number >= from_seq:
-                yield raw.decode()
+                yield raw
 
     def end(self, status: RunStatus) -> None:
         """Settle the state. Prompts still open are dropped with the task that waits for them."""

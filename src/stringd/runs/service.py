@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import uuid4
@@ -102,9 +102,9 @@ class RunService:
             for task in late:
                 task.cancel()
 
-    def connect(self, **limits: int) -> Client:
-        """A new client. It hears nothing until it asks."""
-        client = Client(self._dispatcher, **limits)
+    def connect(self, wake: Callable[[], None], **limits: int) -> Client:
+        """A new client; `wake` is called when it has frames to take."""
+        client = Client(self._dispatcher, wake, **limits)
         self._clients[client] = None
         return client
 
@@ -311,7 +311,7 @@ class RunService:
     async def _replay(self, run: Run, client: Client, from_seq: int) -> None:
         """Send what was, at the client's pace, then follow without a gap."""
         sent = max(from_seq, 1) - 1
-        while sent < run.seq and not client.closed:
+        while sent < run.seq and not client.closing:
             for frame in run.history(sent + 1):
                 client.push(frame)
                 sent += 1
@@ -334,7 +334,7 @@ class RunService:
             client.push(waiting.frame)
 
     def _follow(self, run: Run, client: Client) -> None:
-        if not client.closed:
+        if not client.closing:
             run.subscribers[client] = None
             client.runs.add(run.id)
 

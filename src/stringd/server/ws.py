@@ -1,74 +1,159 @@
-"""`/ws`: frames between a WebSocket and a runs client, nothing else."""
+"""`/ws`: one WebSocket connection between a socket and a runs client, on `websockets` sans I/O.
+
+Frames queued in one loop turn leave in one write. While the peer does not read, nothing is
+taken from the client's outbox; while its outbox is full, nothing is read from the peer.
+"""
 
 import asyncio
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from stringd.server.http import encode_json
+from websockets.exceptions import InvalidHandshake
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.http11 import Request
+from websockets.protocol import State
+from websockets.server import ServerProtocol
 
 if TYPE_CHECKING:
-    from stringd.runs.audience import Client
+    from collections.abc import Callable
+
     from stringd.runs.service import RunService
-    from stringd.server.guard import Guard
-    from stringd.server.http import Receive, Scope, Send
 
-PATH: Final = "/ws"
-GOING_AWAY: Final = 1001
-# After this many frames the transport gets a turn to say that it is full.
-_BURST: Final = 64
+MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
+PING_SECONDS: Final = 20.0
+"""A peer that sent nothing between two pings is taken for dead."""
+CLOSE_SECONDS: Final = 2.0
+"""How long a peer may take to answer our close."""
 
 
-class WebSocketEndpoint:
-    """ASGI for scopes of type `websocket`. Refuses whom the guard refuses, before the upgrade."""
+def upgrade(runs: "RunService") -> "Callable[[asyncio.Transport, bytes], None]":
+    """What takes an upgrading connection over: its transport, and its request once more."""
 
-    def __init__(self, runs: "RunService", guard: "Guard") -> None:
-        self._runs = runs
-        self._guard = guard
+    def take_over(transport: asyncio.Transport, request: bytes) -> None:
+        connection = WebSocketConnection(runs)
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+        connection.data_received(request)
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        await receive()
-        refusal = self._guard.refusal(scope["headers"])
-        if refusal is not None:
-            await _refuse(send, 403, refusal)
-        elif scope["path"] != PATH:
-            await _refuse(send, 404, f"Not found: GET {scope['path']}")
-        else:
-            await send({"type": "websocket.accept"})
-            await self._serve(receive, send)
+    return take_over
 
-    async def _serve(self, receive: "Receive", send: "Send") -> None:
-        client = self._runs.connect()
-        writer = asyncio.create_task(_write(client, send))
+
+def text_frame(payload: bytes) -> bytes:
+    """An unfragmented text frame as a server sends it: unmasked, so the same for every client."""
+    size = len(payload)
+    if size < 126:
+        return b"\x81%c%b" % (size, payload)
+    if size < 65536:
+        return b"\x81\x7e%b%b" % (size.to_bytes(2, "big"), payload)
+    return b"\x81\x7f%b%b" % (size.to_bytes(8, "big"), payload)
+
+
+class WebSocketConnection(asyncio.Protocol):
+    """The guard has let the peer in; from here on it is a client of the runs."""
+
+    def __init__(self, runs: "RunService") -> None:
+        self._loop = asyncio.get_running_loop()
+        self._protocol = ServerProtocol(max_size=MAX_MESSAGE_BYTES)
+        self._client = runs.connect(self._flush_soon)
+        self._transport: asyncio.Transport
+        self._parts: list[bytes] = []
+        self._text = True
+        self._scheduled = False
+        self._paused = False
+        self._alive = True
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._timer = self._loop.call_later(PING_SECONDS, self._ping)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if self._timer is not None:
+            self._timer.cancel()
+        self._client.gone()
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self._flush_soon()
+
+    def data_received(self, data: bytes) -> None:
+        self._alive = True
+        self._protocol.receive_data(data)
+        for event in self._protocol.events_received():
+            if isinstance(event, Request):
+                self._accept(event)
+            elif isinstance(event, Frame):
+                self._receive(event)
+        self._send_protocol_data()
+        if self._client.full:
+            self._transport.pause_reading()
+
+    def eof_received(self) -> None:
+        self._protocol.receive_eof()
+        self._send_protocol_data()
+
+    def _accept(self, request: Request) -> None:
         try:
-            await _read(client, receive)
-        finally:
-            client.gone()
-            await writer
+            response = self._protocol.accept(request)
+        except InvalidHandshake as error:
+            response = self._protocol.reject(400, f"WebSocket upgrade failed: {error}\n")
+        self._protocol.send_response(response)
 
+    def _receive(self, frame: Frame) -> None:
+        if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
+            self._text = frame.opcode is Opcode.TEXT
+            self._parts = [bytes(frame.data)]
+        elif frame.opcode is Opcode.CONT:
+            self._parts.append(bytes(frame.data))
+        else:
+            return
+        if frame.fin:
+            message, self._parts = b"".join(self._parts), []
+            self._deliver(message)
 
-async def _read(client: "Client", receive: "Receive") -> None:
-    while (event := await receive())["type"] == "websocket.receive":
-        text = event.get("text")
-        client.receive(event["bytes"] if text is None else text)
-        await client.room()
+    def _deliver(self, message: bytes) -> None:
+        try:
+            self._client.receive(message.decode() if self._text else message)
+        except UnicodeDecodeError:
+            self._protocol.fail(CloseCode.INVALID_DATA, "text is not UTF-8")
 
+    def _flush_soon(self) -> None:
+        if not self._scheduled and not self._paused:
+            self._scheduled = True
+            self._loop.call_soon(self._flush)
 
-async def _write(client: "Client", send: "Send") -> None:
-    # The connection may end under any send; the reader hears of it too and cleans up.
-    with suppress(OSError):
-        while frames := await client.take():
-            for number, frame in enumerate(frames, 1):
-                await send({"type": "websocket.send", "text": frame})
-                if number % _BURST == 0:
-                    await asyncio.sleep(0)
-        if not client.finished.is_set():
-            close = {"type": "websocket.close", "code": GOING_AWAY}
-            await send({**close, "reason": "Server shutting down"})
-        return
-    client.gone()
+    def _flush(self) -> None:
+        self._scheduled = False
+        if self._paused or self._transport.is_closing():
+            return
+        frames = self._client.take()
+        if frames and self._protocol.state is State.OPEN:
+            self._transport.write(b"".join(map(text_frame, frames)))
+            self._transport.resume_reading()
+        if self._client.closing:
+            self._close()
 
+    def _close(self) -> None:
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_close(CloseCode.GOING_AWAY, "Server shutting down")
+            self._send_protocol_data()
+            self._loop.call_later(CLOSE_SECONDS, self._transport.abort)
 
-async def _refuse(send: "Send", status: int, reason: str) -> None:
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": encode_json({"error": reason})})
+    def _send_protocol_data(self) -> None:
+        for data in self._protocol.data_to_send():
+            if data:
+                self._transport.write(data)
+            else:
+                self._transport.close()
+
+    def _ping(self) -> None:
+        if not self._alive:
+            self._transport.abort()
+            return
+        self._alive = False
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_ping(b"")
+            self._send_protocol_data()
+        self._timer = self._loop.call_later(PING_SECONDS, self._ping)
