@@ -1,20 +1,32 @@
-"""HTML → Markdown, for sites that serve none. The one place that knows the converters."""
+"""HTML → Markdown, for sites that serve none. The one place that knows the converters.
+
+The page's text is escaped here, node by node, and emphasis and rules are written here too: the
+converter would escape every punctuation mark, and an agent pays for each of them.
+"""
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-_CHROME: Final = (
-    "script",
-    "style",
-    "noscript",
-    "iframe",
-    "svg",
-    "nav",
-    "footer",
-    "header",
-    "aside",
-)
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+# Deeper pages exist only to exhaust a parser; browsers stop at about 500.
+MAX_DEPTH: Final = 1000
+
+# Stand for `\\` and for a rule until the conversion is over: it would escape the real ones again.
+_BACKSLASH: Final = "\ue000"
+_RULE: Final = "\ue001"
+
+_CHROME: Final = [
+    *("script", "style", "noscript", "iframe", "svg"),
+    *("nav", "footer", "header", "aside"),
+]
+_NESTING = re.compile(r"<(/?)(?:div|span|section|ul|ol|blockquote|table|a|b|i|em|strong|font)\b")
+_TAG = re.compile(r"<[^<>]*>")
 _MANY_BLANKS = re.compile(r"\n{3,}")
+_ALWAYS_SPECIAL = re.compile(r"[\\*`\[\]_]")
+_SPECIAL_AT_START = re.compile(r"(\s*)(?:(-|\+(?= )|=+|#{1,6}(?= )|~~~|>)|(\d+)(?=\. ))")
+_VERBATIM: Final = {"pre", "code", "kbd", "samp", "textarea", "title"}
 
 
 def html_to_markdown(html: str) -> str:
@@ -23,22 +35,77 @@ def html_to_markdown(html: str) -> str:
 
     options = ConversionOptions(
         bullets="*",
-        strong_em_symbol="_",
         code_block_style="backticks",
+        highlight_style="none",
         extract_metadata=False,
         autolinks=False,
-        escape_misc=True,
         preprocessing=PreprocessingOptions(enabled=False),
     )
-    markdown = convert(_content(html), options).content or ""
-    return _MANY_BLANKS.sub("\n\n", markdown.replace("\r\n", "\n")).strip()
+    html = html.replace(_BACKSLASH, "").replace(_RULE, "")
+    if _too_deep(html):
+        return _TAG.sub(" ", html).strip()
+    markdown = (convert(_content(html), options).content or "").replace("\r\n", "\n")
+    markdown = markdown.replace(_BACKSLASH, "\\").replace(_RULE, "\n\n* * *\n\n")
+    return _MANY_BLANKS.sub("\n\n", markdown).strip()
+
+
+def _too_deep(html: str) -> bool:
+    depth = 0
+    for tag in _NESTING.finditer(html):
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        if depth > MAX_DEPTH:
+            return True
+    return False
 
 
 def _content(html: str) -> str:
     """The inner HTML of the main part, without what is not content."""
     from selectolax.lexbor import LexborHTMLParser
 
-    tree = LexborHTMLParser(html)
-    tree.strip_tags(list(_CHROME))
+    tree = LexborHTMLParser(html.encode("utf-8", "replace"))
     part = tree.css_first("main") or tree.css_first("article") or tree.body
-    return (part.inner_html if part is not None else html) or ""
+    if part is None:
+        return ""
+    part.strip_tags(_CHROME)
+    _escape_text(part)
+    _write_marks(part)
+    return part.inner_html or ""
+
+
+def _escape_text(part: "LexborNode") -> None:
+    texts = [node for node in part.traverse(include_text=True) if node.tag == "-text"]
+    for node in texts:
+        text = node.text_content
+        if text and not text.isspace() and not _verbatim(node, part):
+            escaped = _escaped(text)
+            if escaped != text:
+                node.replace_with(escaped)
+
+
+def _verbatim(node: "LexborNode", part: "LexborNode") -> bool:
+    parent = node.parent
+    while parent is not None and parent.mem_id != part.mem_id:
+        if parent.tag in _VERBATIM:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _escaped(text: str) -> str:
+    text = _ALWAYS_SPECIAL.sub(_BACKSLASH + r"\g<0>", text)
+    start = _SPECIAL_AT_START.match(text)
+    if start is None:
+        return text
+    if start[3]:
+        return text[: start.end()] + _BACKSLASH + text[start.end() :]
+    return start[1] + _BACKSLASH + text[start.end(1) :]
+
+
+def _write_marks(part: "LexborNode") -> None:
+    for rule in part.css("hr"):
+        rule.replace_with(_RULE)
+    for emphasis in part.css("em, i"):
+        if emphasis.text().strip():
+            emphasis.insert_before("_")
+            emphasis.insert_after("_")
+    part.unwrap_tags(["em", "i"])
