@@ -1,0 +1,269 @@
+"""Gates to test against: the program on a real terminal, or a server with a scripted human."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from stringd.gate.audit import FILE_NAME, AuditLog
+from stringd.gate.decide import Answer, Event
+from stringd.gate.display import Line
+from stringd.gate.execute import Executor
+from stringd.gate.listener import Listener
+from stringd.gate.question import Question
+from stringd.gate.server import Server
+from stringd.gate.session import Sessions
+from stringd.gate.turns import Turns
+from stringd.gate.watch import Watch
+
+PATIENCE = 20.0
+QUESTION = "timeout, default=N)"
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def request(*stages: Sequence[str], **fields: object) -> dict[str, Any]:
+    """A request that passes every check, changed by `fields`; a field set to None is left out."""
+    whole: dict[str, Any] = {
+        "id": str(uuid.uuid4()),
+        "time": now(),
+        "pipeline": [list(stage) for stage in stages] or [["true"]],
+        "privileged": False,
+    }
+    whole |= fields
+    return {name: value for name, value in whole.items() if value is not None}
+
+
+def connect(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(PATIENCE)
+    connection.connect(str(path))
+    return connection
+
+
+def read_line(connection: socket.socket) -> bytes:
+    data = b""
+    while not data.endswith(b"\n"):
+        piece = connection.recv(1 << 20)
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+def send(connection: socket.socket, message: dict[str, Any]) -> None:
+    connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def answer(connection: socket.socket) -> dict[str, Any]:
+    reply: dict[str, Any] = json.loads(read_line(connection))
+    return reply
+
+
+def exchange(path: Path, message: dict[str, Any] | bytes) -> dict[str, Any]:
+    """One request over the raw socket, and its answer."""
+    with connect(path) as connection:
+        if isinstance(message, bytes):
+            connection.sendall(message)
+        else:
+            send(connection, message)
+        return answer(connection)
+
+
+class Terminal:
+    """The program on the other side of a pseudo-terminal, and the person in front of it."""
+
+    def __init__(self, argv: Sequence[str], env: dict[str, str], size: tuple[int, int]) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+        self.settings = termios.tcgetattr(slave)
+        self.slave = slave
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _OWN_THE_TERMINAL, *argv],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=env,
+            start_new_session=True,
+        )
+        self.screen = ""
+        self._read_to = 0
+
+    def type(self, keys: str) -> None:
+        os.write(self.master, keys.encode())
+
+    def wait_for(self, text: str) -> str:
+        """Read until the text appears after what was waited for last; what was passed over."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            at = self.screen.find(text, self._read_to)
+            if at >= 0:
+                start, self._read_to = self._read_to, at + len(text)
+                return self.screen[start : self._read_to]
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.master], [], [], left)[0]:
+                raise AssertionError(f"{text!r} did not appear; the screen:\n{self.screen}")
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:
+                raise AssertionError(f"the program ended; the screen:\n{self.screen}") from None
+            self.screen += data.decode(errors="replace")
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+# The session leader has to take the terminal itself before it becomes the program.
+_OWN_THE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+@dataclass
+class RunningGate:
+    """`stringd gate` on a terminal of its own."""
+
+    terminal: Terminal
+    path: Path
+    data_dir: Path
+
+    def ask(self, message: dict[str, Any]) -> socket.socket:
+        connection = connect(self.path)
+        send(connection, message)
+        return connection
+
+    def audit(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.data_dir / FILE_NAME).read_text().splitlines()]
+
+
+@contextmanager
+def running_gate(
+    folder: Path,
+    *options: str,
+    arming: int = 0,
+    size: tuple[int, int] = (30, 100),
+    prefix: Sequence[str] = (),
+    **env: str,
+) -> Iterator[RunningGate]:
+    """The real program; `prefix` can be a command that becomes another user first."""
+    path = folder / "gate.sock"
+    settings = {
+        **os.environ,
+        "TERM": "xterm",
+        "STRINGD_DATA_DIR": str(folder / "data"),
+        "NO_COLOR": "1",
+        **env,
+    }
+    argv = [sys.executable, "-m", "stringd", "gate", "--socket", str(path), "--no-bell"]
+    terminal = Terminal([*prefix, *argv, "--arming", str(arming), *options], settings, size)
+    try:
+        terminal.wait_for("Questions appear here")
+        yield RunningGate(terminal, path, folder / "data")
+    finally:
+        terminal.close()
+
+
+@dataclass
+class Human:
+    """An approver without a terminal: answers as told, and remembers what it was asked."""
+
+    decide: Callable[[Question], Answer] = lambda _: Answer(Event.YES, by="test")
+    asked: list[Question] = field(default_factory=list)
+    told: list[Line] = field(default_factory=list)
+    # Questions wait here until the test lets them be answered.
+    at_liberty: threading.Event = field(default_factory=threading.Event)
+    _turns: Turns = field(default_factory=Turns)
+
+    @property
+    def waiting(self) -> int:
+        return self._turns.waiting
+
+    def turn(self, watch: Watch) -> AbstractContextManager[None]:
+        return self._turns.take(watch)
+
+    def ask(self, question: Question, watch: Watch) -> Answer:
+        self.asked.append(question)
+        while not self.at_liberty.wait(0.01):
+            watch.check()
+        return self.decide(question)
+
+    def lend(self, group: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def announce(self, lines: Sequence[Line]) -> None:
+        self.told += lines
+
+
+@dataclass
+class Desk:
+    """A gate server in this process, with its human."""
+
+    path: Path
+    human: Human
+    server: Server
+    sessions: Sessions
+    audit: Path
+    log: list[str]
+
+
+@contextmanager
+def serving(
+    folder: Path, human: Human, *, at_liberty: bool = True, exec_timeout: int = 30
+) -> Iterator[Desk]:
+    """Serve on a thread until the block ends."""
+    if at_liberty:
+        human.at_liberty.set()
+    path = folder / "gate.sock"
+    listener = Listener(path)
+    log: list[str] = []
+    servers: list[Server] = []
+    audit = AuditLog(folder / FILE_NAME)
+    sessions = Sessions(
+        human,
+        Executor(exec_timeout, dict(os.environ)),
+        audit,
+        max_future=5,
+        stop=lambda: servers[0].leave(),
+        log=log.append,
+    )
+    server = Server(listener.socket, sessions, log.append)
+    servers.append(server)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield Desk(path, human, server, sessions, folder / FILE_NAME, log)
+    finally:
+        server.leave()
+        thread.join(PATIENCE)
+        server.drain(PATIENCE)
+        server.close()
+        listener.close()
+        audit.close()
