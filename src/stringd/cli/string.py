@@ -204,7 +204,9 @@ def show(reply: ExecReply, topic: Topic, *, as_json: bool) -> None:
         fields = {"ok": reply.ok, "topic": topic.canonical}
         if not reply.ok:
             fields["code"] = reply.code
-        text = json.dumps({**fields, "content": reply.content}, ensure_ascii=False)
+        text = json.dumps(
+            {**fields, "content": reply.content}, ensure_ascii=False, separators=(",", ":")
+        )
     else:
         content = reply.content
         if CHANNEL in content:

@@ -5,7 +5,7 @@ page could drive the user's shell. Every entry, HTTP or WebSocket, asks `refusal
 """
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -17,27 +17,22 @@ class Guard:
         self._allowed = frozenset(allowed_origins)
         self._decide = lru_cache(maxsize=256)(self._decide_uncached)
 
-    def refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-        """Why a request with these headers is refused; None when it may pass."""
-        hosts: list[bytes] = []
-        origins: list[bytes] = []
-        for name, value in headers:
-            if name == b"host":
-                hosts.append(value)
-            elif name == b"origin":
-                origins.append(value)
-        return self._decide(tuple(hosts), tuple(origins))
+    def refusal(self, headers: Mapping[bytes, bytes]) -> str | None:
+        """Why a request with these (lower-case) headers is refused; None when it may pass."""
+        return self._decide(headers.get(b"host"), headers.get(b"origin"))
 
-    def _decide_uncached(self, hosts: tuple[bytes, ...], origins: tuple[bytes, ...]) -> str | None:
-        if len(hosts) != 1 or len(origins) > 1:
-            return "Forbidden: exactly one Host and at most one Origin header expected"
-        host = hosts[0].decode("latin-1")
-        if not _is_loopback(host):
-            return f"Forbidden: Host is not loopback: {host}"
-        origin = origins[0].decode("latin-1") if origins else None
-        if origin is None or origin in self._allowed or _is_loopback_origin(origin):
+    def _decide_uncached(self, host: bytes | None, origin: bytes | None) -> str | None:
+        if host is None:
+            return "Forbidden: Host header required"
+        name = host.decode("latin-1").strip()
+        if not _is_loopback(name):
+            return f"Forbidden: Host is not loopback: {name}"
+        if origin is None:
             return None
-        return f"Forbidden: Origin is not allowed: {origin}"
+        page = origin.decode("latin-1").strip()
+        if page in self._allowed or _is_loopback_origin(page):
+            return None
+        return f"Forbidden: Origin is not allowed: {page}"
 
 
 def _is_loopback_origin(origin: str) -> bool:

@@ -1,27 +1,30 @@
-"""Requests and replies as the endpoints see them, on bare ASGI."""
+"""Requests and responses as the endpoints see them: whole values, no I/O."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 
 CORS_HEADERS: Final = (
-    (b"Access-Control-Allow-Origin", b"*"),
-    (b"Access-Control-Allow-Headers", b"Content-Type, X-User-Id"),
+    b"Access-Control-Allow-Origin: *\r\nAccess-Control-Allow-Headers: Content-Type, X-User-Id\r\n"
 )
 
 encode_json = msgspec.json.Encoder().encode
 
+STATUS_LINES: Final = {
+    int(status): f"HTTP/1.1 {int(status)} {status.phrase}\r\n".encode("ascii")
+    for status in HTTPStatus
+}
+
 
 class HttpError(Exception):
-    """An answer that is an error: the status and the reason (or a whole body)."""
+    """An answer that is an error: the status and the reason, or a code and its message."""
 
     def __init__(self, status: int, error: str, message: str | None = None) -> None:
         super().__init__(error)
@@ -30,98 +33,77 @@ class HttpError(Exception):
 
 
 class ClientGone(Exception):  # noqa: N818 - an event, not a fault
-    """The client left before its request was complete; nobody reads an answer."""
+    """The client left while its request waited; nobody reads an answer."""
+
+
+class Response:
+    """A whole answer. `head` holds complete header lines besides length and connection."""
+
+    __slots__ = ("body", "head", "status")
+
+    def __init__(self, status: int, head: bytes, body: bytes) -> None:
+        self.status = status
+        self.head = head
+        self.body = body
 
 
 class Request:
-    """One HTTP request. Its body is read at most once, within the size cap."""
+    """One whole request, as its connection received it."""
 
-    __slots__ = ("_headers", "method", "path", "receive", "scope")
+    __slots__ = ("body", "headers", "keep_alive", "left", "method", "path", "query", "stream")
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self.scope = scope
-        self.receive = receive
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
-        self._headers: list[tuple[bytes, bytes]] = scope["headers"]
+    def __init__(
+        self, method: str, path: str, query: bytes, headers: dict[bytes, bytes], body: bytes
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.body = body
+        self.keep_alive = True
+        self.left: Callable[[], asyncio.Future[None]]
+        """A future that resolves when the client has left."""
+        self.stream: Callable[[bytes], None]
+        """Send the head of a 200 whose body follows later; for what takes time."""
 
     def header(self, name: bytes) -> str | None:
-        """The first header of this (lower-case) name, trimmed; None when absent."""
-        for key, value in self._headers:
-            if key == name:
-                return _decoded(value).strip()
-        return None
+        """The header of this (lower-case) name, trimmed; None when absent."""
+        value = self.headers.get(name)
+        if value is None:
+            return None
+        try:
+            return value.decode("utf-8").strip()
+        except UnicodeDecodeError:
+            return value.decode("latin-1").strip()
 
-    async def body(self, *also_accepted: str) -> bytes:
-        """The whole body, which must be JSON (or of another accepted type) if it is typed."""
-        declared = self.header(b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > MAX_BODY_BYTES:
-            raise _too_large()
-        message = await self.receive()
-        data: bytes = message.get("body", b"")
-        if message.get("more_body", False):
-            data = await self._rest(data)
-        elif message["type"] == "http.disconnect":
-            raise ClientGone
-        if len(data) > MAX_BODY_BYTES:
-            raise _too_large()
-        if data:
-            self._check_type(also_accepted)
-        return data
-
-    async def disconnected(self) -> None:
-        """Return when the client has left."""
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
-
-    async def _rest(self, first: bytes) -> bytes:
-        chunks = bytearray(first)
-        more = True
-        while more:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            chunks += message.get("body", b"")
-            if len(chunks) > MAX_BODY_BYTES:
-                raise _too_large()
-            more = message.get("more_body", False)
-        return bytes(chunks)
-
-    def _check_type(self, also_accepted: tuple[str, ...]) -> None:
-        declared = self.header(b"content-type")
-        if not declared or declared == "application/json":
-            return
-        kind = declared.partition(";")[0].strip().lower()
-        if kind == "application/json" or kind.endswith("+json") or kind in also_accepted:
-            return
+    def typed_body(self, *also_accepted: str) -> bytes:
+        """The body, which must be JSON (or of another accepted type) if it is typed."""
+        declared = self.headers.get(b"content-type")
+        if declared is None or declared == b"application/json" or not self.body:
+            return self.body
+        kind = declared.decode("latin-1").partition(";")[0].strip().lower()
+        if kind in ("", "application/json", *also_accepted) or kind.endswith("+json"):
+            return self.body
         wanted = " or ".join(("application/json", *also_accepted))
         raise HttpError(415, f"Content-Type must be {wanted}, not {kind}")
 
 
-async def send_json(send: Send, status: int, body: object) -> None:
-    """Answer with one JSON value."""
-    data = encode_json(body)
-    headers = [
-        (b"Content-Type", b"application/json"),
-        (b"Content-Length", b"%d" % len(data)),
-        *CORS_HEADERS,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": data})
+def json_response(status: int, body: object) -> Response:
+    """An answer of one JSON value."""
+    return Response(status, b"Content-Type: application/json\r\n" + CORS_HEADERS, encode_json(body))
 
 
-async def send_empty(send: Send, status: int) -> None:
-    """Answer without a body."""
-    await send({"type": "http.response.start", "status": status, "headers": list(CORS_HEADERS)})
-    await send({"type": "http.response.body", "body": b""})
+def text_response(status: int, text: str) -> Response:
+    """An answer of plain text."""
+    head = b"Content-Type: text/plain; charset=utf-8\r\n" + CORS_HEADERS
+    return Response(status, head, text.encode())
 
 
-def _too_large() -> HttpError:
-    return HttpError(413, f"Request body exceeds {MAX_BODY_BYTES} bytes")
+def empty_response(status: int) -> Response:
+    """An answer without a body."""
+    return Response(status, CORS_HEADERS, b"")
 
 
-def _decoded(value: bytes) -> str:
-    try:
-        return value.decode("utf-8")
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
+def error_response(error: HttpError) -> Response:
+    """The JSON answer an error stands for."""
+    return json_response(error.status, error.body)

@@ -8,12 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import uvloop
-from uvicorn.config import Config
-from uvicorn.server import ServerState
 
 from stringd.server.app import App
+from stringd.server.connection import Connection
 from stringd.server.log import EventLog
-from stringd.server.protocol import HttpProtocol
+from stringd.server.ws import upgrade
 
 if TYPE_CHECKING:
     from stringd.server.settings import Settings
@@ -23,12 +22,12 @@ SHUTDOWN_GRACE: Final = 0.05
 """`POST /shutdown` is answered, then the process ends this many seconds later."""
 DRAIN_SECONDS: Final = 2.0
 """How long running commands may take to finish before what they run is ended."""
-KEEP_ALIVE_SECONDS: Final = 75
-MAX_FRAME_BYTES: Final = 16 * 1024 * 1024
+SWEEP_SECONDS: Final = 5.0
+"""How often idle and stalled connections are looked for."""
 
 
 class PortInUseError(Exception):
-    """The port is taken; `str()` says which and what to do."""
+    """The port is taken; `str()` says which and why."""
 
 
 def bind(port: int) -> socket.socket:
@@ -40,7 +39,10 @@ def bind(port: int) -> socket.socket:
         listener.listen(1024)
     except OSError as error:
         listener.close()
-        raise PortInUseError(f"cannot listen on {LOOPBACK}:{port}: {error.strerror}") from error
+        raise PortInUseError(
+            f"cannot listen on {LOOPBACK}:{port}: {error.strerror}. "
+            "Stop what runs there, or choose another port with STRINGD_PORT."
+        ) from error
     listener.setblocking(False)
     return listener
 
@@ -61,66 +63,61 @@ async def _serve(
 ) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    log = EventLog(settings.data_dir / "logs" if settings.log else None)
 
     def stop_soon() -> None:
         loop.call_later(SHUTDOWN_GRACE, stop.set)
 
+    log = EventLog(settings.data_dir / "logs" if settings.log else None)
     app = App(settings, log, stop_soon)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    config = _uvicorn_config(app)
-    state = ServerState()
+    connections: set[Connection] = set()
+    tasks: set[asyncio.Task[None]] = set()
 
-    def connection() -> HttpProtocol:
-        return HttpProtocol(config, state, {}, loop)
+    take_over = upgrade(app.runs)
+
+    def connection() -> Connection:
+        return Connection(app, loop, connections, tasks, take_over)
 
     await app.runs.start()
     servers = [await loop.create_server(connection, sock=listener) for listener in sockets]
+    sweeper = loop.create_task(_sweep(connections))
     log.info("server.start", port=settings.port)
     ready(app)
     await stop.wait()
     for server in servers:
         server.close()
+    sweeper.cancel()
     # Runs end before their watchers' sockets do, so that everyone hears how they ended.
     await app.runs.stop()
-    await _drain(app, state)
+    await _drain(app, connections, tasks)
     log.info("server.stop", port=settings.port)
     log.close()
 
 
-def _uvicorn_config(app: App) -> Config:
-    config = Config(
-        app,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        http=HttpProtocol,
-        ws="websockets-sansio",
-        ws_max_size=MAX_FRAME_BYTES,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        proxy_headers=False,
-        interface="asgi3",
-    )
-    config.load()
-    return config
+async def _sweep(connections: set[Connection]) -> None:
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        for connection in list(connections):
+            connection.sweep(loop.time())
 
 
-async def _drain(app: App, state: ServerState) -> None:
+async def _drain(app: App, connections: set[Connection], tasks: set[asyncio.Task[None]]) -> None:
     """Let running commands finish; then end what they run; then end them."""
-    for connection in list(state.connections):
-        connection.shutdown()
-    await _settle(state)
+    for connection in list(connections):
+        connection.stop()
+    await _settle(tasks)
     with suppress(TimeoutError):
         await asyncio.wait_for(app.close(), DRAIN_SECONDS * 2)
-    await _settle(state)
-    for task in list(state.tasks):
+    await _settle(tasks)
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*state.tasks, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
     # One more turn, so that what was written last reaches its socket.
     await asyncio.sleep(0)
 
 
-async def _settle(state: ServerState) -> None:
-    if state.tasks:
-        await asyncio.wait(list(state.tasks), timeout=DRAIN_SECONDS)
+async def _settle(tasks: set[asyncio.Task[None]]) -> None:
+    if tasks:
+        await asyncio.wait(list(tasks), timeout=DRAIN_SECONDS)

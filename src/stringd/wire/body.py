@@ -44,6 +44,34 @@ class JsonObject:
         raise BodyError(f"{name} must be an array of strings")
 
 
+class ExecBody(msgspec.Struct, frozen=True, gc=False):
+    """A well-typed body of `POST /exec`; `cwd` is the directory the client vouches for."""
+
+    cmd: str | None = None
+    topic: str | None = None
+    request_id: str | None = None
+    cwd: str | None = None
+
+
+_decode_exec = msgspec.json.Decoder(ExecBody).decode
+
+
+def parse_exec_body(body: bytes) -> ExecBody | None:
+    """The fields of a `POST /exec`, or None when the body is no JSON object.
+
+    Raises `BodyError` naming the first field of a wrong type.
+    """
+    try:
+        return _decode_exec(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        fields = parse_object(body)
+    if fields is None:
+        return None
+    for name in ExecBody.__struct_fields__:
+        fields.raw_text(name)
+    return None
+
+
 def parse_object(body: bytes) -> JsonObject | None:
     """The JSON object in `body`, or None when it is no JSON or no object."""
     try:

@@ -11,11 +11,9 @@ LABEL_UNITS: Final = 80
 """A longer command line is shown as its first 77 UTF-16 units and `...`."""
 
 SSE_HEADERS: Final = (
-    (b"Content-Type", b"text/event-stream"),
-    (b"Cache-Control", b"no-cache"),
-    (b"Connection", b"keep-alive"),
-    (b"X-Accel-Buffering", b"no"),
+    b"Content-Type: text/event-stream\r\nCache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
 )
+"""Header lines of the answer; `Connection: keep-alive` is the connection's own to say."""
 
 _DONE: Final = b"event: done\ndata: {}\n\n"
 

@@ -4,8 +4,6 @@
 not even `typing`.
 """
 
-from functools import lru_cache
-
 TOPIC_TYPES = ("file", "web", "app", "bash")
 DEFAULT_TOPIC = "file:main"
 
@@ -34,7 +32,6 @@ class Topic:
         return self.canonical
 
 
-@lru_cache(maxsize=4096)
 def parse_topic(raw: str | None) -> Topic:
     """Canonicalise a topic: blank means `file:main`, a bare name means `file:<name>`.
 

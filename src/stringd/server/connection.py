@@ -1,0 +1,355 @@
+"""One HTTP/1.1 connection, on httptools.
+
+Requests reach the application whole; an answer that is ready at once leaves in the same loop
+turn and one packet, without a task. Whatever cannot be parsed, is too large, stalls or ends
+half-way is answered in JSON like every other error. Pipelined requests are answered in order.
+A WebSocket upgrade hands the connection over.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, cast
+from urllib.parse import unquote
+
+import httptools
+
+from stringd.server.http import (
+    MAX_BODY_BYTES,
+    STATUS_LINES,
+    ClientGone,
+    HttpError,
+    Request,
+    Response,
+    error_response,
+    text_response,
+)
+
+MAX_HEAD_BYTES: Final = 64 * 1024
+"""Request line and headers together; four times what Node allows."""
+
+STALL_SECONDS: Final = 30.0
+"""How long the rest of a begun request may take to go on."""
+
+KEEP_ALIVE_SECONDS: Final = 75.0
+"""How long an idle connection is kept for the next request."""
+
+
+class Application(Protocol):
+    """What a connection asks to answer a request."""
+
+    def handle(self, request: Request) -> Response | Awaitable[Response]:
+        """Answer now, or later. Raises only `ClientGone`, and only later."""
+
+    def refusal(self, headers: dict[bytes, bytes]) -> str | None:
+        """Why a WebSocket upgrade is refused; None when it may pass."""
+
+
+_KEEP: Final = b"Connection: keep-alive\r\n"
+_CLOSE: Final = b"Connection: close\r\n"
+_CHUNKED: Final = _KEEP + b"Transfer-Encoding: chunked\r\n"
+
+Upgrade = Callable[[asyncio.Transport, bytes], None]
+"""Takes a transport over, given the upgrade request's bytes."""
+
+
+class _HeadTooLargeError(Exception):
+    pass
+
+
+class Connection(asyncio.Protocol):
+    """The state of one connection; `connections` is the set it keeps itself in."""
+
+    def __init__(
+        self,
+        app: Application,
+        loop: asyncio.AbstractEventLoop,
+        connections: "set[Connection]",
+        tasks: set[asyncio.Task[None]],
+        upgrade: Upgrade,
+    ) -> None:
+        self._app = app
+        self._loop = loop
+        self._connections = connections
+        self._tasks = tasks
+        self._upgrade = upgrade
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport
+        self._last_activity = loop.time()
+
+        # The request being received.
+        self._receiving = False
+        self._in_head = True
+        self._head_bytes = 0
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self._body_bytes = 0
+        self._refused = False
+
+        # The request being answered, and those that wait behind it.
+        self._current: Request | None = None
+        self._framing: bytes | None = None
+        self._left: asyncio.Future[None] | None = None
+        self._pipeline: deque[Request] = deque()
+        self._write_paused = False
+        self._half_closed = False
+        self._closing = False
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the loop names it
+        self._connections.discard(self)
+        self._closing = True
+        self._pipeline.clear()
+        self._client_left()
+
+    def data_received(self, data: bytes) -> None:
+        self._last_activity = self._loop.time()
+        if self._in_head:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._hand_over()
+        except httptools.HttpParserError as error:
+            self._refuse_unparsable(error)
+        else:
+            if self._in_head and self._head_bytes > MAX_HEAD_BYTES:
+                self._refuse_large_head()
+
+    def eof_received(self) -> bool:
+        if self._receiving or self._head_bytes:
+            self._refuse(400, "Request ended before it was complete")
+            return False
+        if self._current is None:
+            return False
+        # Half-closed: whoever waits in a queue has left, whoever already runs may still read.
+        self._half_closed = True
+        if self._left is not None:
+            return False
+        self._current.keep_alive = False
+        return True
+
+    def pause_writing(self) -> None:
+        self._write_paused = True
+
+    def resume_writing(self) -> None:
+        self._write_paused = False
+        self._next()
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        self._receiving = True
+        self._url = b""
+        self._headers = {}
+        self._body = []
+        self._body_bytes = 0
+        self._refused = False
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key = name.lower()
+        headers = self._headers
+        # Joined, a repeated Host or Origin is no name of this machine any more.
+        headers[key] = b"%b, %b" % (headers[key], value) if key in headers else value
+
+    def on_headers_complete(self) -> None:
+        if self._head_bytes > MAX_HEAD_BYTES and self._size_of_head() > MAX_HEAD_BYTES:
+            raise _HeadTooLargeError
+        self._in_head = False
+        self._head_bytes = 0
+        headers = self._headers
+        declared = headers.get(b"content-length")
+        if declared is not None and len(declared) > 7 and int(declared) > MAX_BODY_BYTES:
+            self._refuse_body()
+        elif headers.get(b"expect", b"").lower() == b"100-continue" and self._current is None:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        if self._body_bytes > MAX_BODY_BYTES:
+            self._body = []
+            self._refuse_body()
+        else:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self._receiving = False
+        self._in_head = True
+        if self._refused or self._parser.should_upgrade():
+            return
+        url = httptools.parse_url(self._url)
+        path = (url.path or b"/").decode("ascii")
+        body = self._body
+        request = Request(
+            self._parser.get_method().decode("ascii"),
+            unquote(path) if "%" in path else path,
+            url.query or b"",
+            self._headers,
+            body[0] if len(body) == 1 else b"".join(body),
+        )
+        request.keep_alive = self._parser.should_keep_alive()
+        if self._current is not None or self._write_paused:
+            self._pipeline.append(request)
+            self._transport.pause_reading()
+        else:
+            self._serve(request)
+
+    # Answering.
+
+    def _serve(self, request: Request) -> None:
+        self._current = request
+        request.left = self._leaving
+        request.stream = self._stream
+        answer = self._app.handle(request)
+        if isinstance(answer, Response):
+            self._send(request, answer)
+        else:
+            task = self._loop.create_task(self._finish(request, answer))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, request: Request, answer: Awaitable[Response]) -> None:
+        try:
+            response = await answer
+        except ClientGone:
+            self._transport.close()
+            return
+        except asyncio.CancelledError:
+            # Stopping: the missing end of the stream tells the client.
+            self._transport.close()
+            raise
+        self._send(request, response)
+
+    def _send(self, request: Request, response: Response) -> None:
+        body = response.body
+        if self._framing is not None:
+            chunked, self._framing = self._framing is _CHUNKED, None
+            self._transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if chunked else body)
+        else:
+            self._transport.write(
+                b"%b%b%b%b%b"
+                % (
+                    STATUS_LINES[response.status],
+                    response.head,
+                    _KEEP if request.keep_alive else _CLOSE,
+                    b"\r\n"
+                    if response.status == 204
+                    else b"Content-Length: %d\r\n\r\n" % len(body),
+                    b"" if request.method == "HEAD" else body,
+                )
+            )
+        self._last_activity = self._loop.time()
+        self._current = None
+        self._left = None
+        if not request.keep_alive or self._closing:
+            self._transport.close()
+        elif self._pipeline:
+            self._next()
+
+    def _stream(self, head: bytes) -> None:
+        request = self._current
+        assert request is not None
+        if self._parser.get_http_version() == "1.0":
+            request.keep_alive = False
+        self._framing = _CHUNKED if request.keep_alive else _CLOSE
+        self._transport.write(b"%b%b%b\r\n" % (STATUS_LINES[200], head, self._framing))
+
+    def _next(self) -> None:
+        """Go on with a pipelined request, if one waits and the peer reads."""
+        if self._current is None and not self._write_paused and not self._closing:
+            if self._pipeline:
+                self._serve(self._pipeline.popleft())
+            if not self._pipeline:
+                self._transport.resume_reading()
+
+    def _leaving(self) -> asyncio.Future[None]:
+        if self._left is None:
+            self._left = self._loop.create_future()
+            if self._half_closed or self._closing:
+                self._left.set_result(None)
+        return self._left
+
+    def _client_left(self) -> None:
+        if self._left is not None and not self._left.done():
+            self._left.set_result(None)
+
+    # Refusing, and ending.
+
+    def stop(self) -> None:
+        """Close now if idle, else after the answer under way."""
+        self._closing = True
+        if self._current is None:
+            self._transport.close()
+
+    def sweep(self, now: float) -> None:
+        """Close what has been idle or stalled for too long."""
+        quiet = now - self._last_activity
+        if self._receiving or self._head_bytes:
+            if quiet > STALL_SECONDS:
+                self._refuse(408, f"Request did not go on for {STALL_SECONDS:.0f} seconds")
+        elif self._current is None and quiet > KEEP_ALIVE_SECONDS:
+            self._transport.close()
+
+    def _hand_over(self) -> None:
+        path = self._url.partition(b"?")[0]
+        if path != b"/ws" or self._headers.get(b"upgrade", b"").lower() != b"websocket":
+            self._refuse(400, "Unsupported protocol upgrade; only WebSocket at /ws is offered")
+            return
+        refusal = self._app.refusal(self._headers)
+        if refusal is not None:
+            self._refuse(403, refusal)
+            return
+        self._connections.discard(self)
+        lines = [b"GET %b HTTP/1.1\r\n" % self._url]
+        lines += [b"%b: %b\r\n" % header for header in self._headers.items()]
+        self._upgrade(self._transport, b"".join([*lines, b"\r\n"]))
+
+    def _size_of_head(self) -> int:
+        headers = self._headers.items()
+        return len(self._url) + sum(len(name) + len(value) for name, value in headers)
+
+    def _refuse_unparsable(self, error: httptools.HttpParserError) -> None:
+        if isinstance(error.__context__, _HeadTooLargeError):
+            self._refuse_large_head()
+        elif isinstance(error, httptools.HttpParserInvalidMethodError):
+            self._refuse(400, "Malformed HTTP request: unknown method")
+        elif isinstance(error.__context__, httptools.HttpParserInvalidURLError | ValueError):
+            self._refuse(400, "Malformed HTTP request: unusable URL")
+        else:
+            self._refuse(400, f"Malformed HTTP request: {error}")
+
+    def _refuse_large_head(self) -> None:
+        self._refuse(431, f"Request headers exceed {MAX_HEAD_BYTES} bytes")
+
+    def _refuse_body(self) -> None:
+        """Answer 413 at once, then read the rest into nothing so that the client sees it."""
+        if self._current is not None:
+            self._transport.close()
+        elif not self._refused:
+            self._refused = True
+            request = Request("POST", "", b"", {}, b"")
+            error = HttpError(413, f"Request body exceeds {MAX_BODY_BYTES} bytes")
+            self._send(request, error_response(error))
+
+    def _refuse(self, status: int, reason: str) -> None:
+        """Answer and close, unless another answer is already under way."""
+        if self._current is not None or self._transport.is_closing():
+            self._transport.close()
+            return
+        request = Request("", "", b"", {}, b"")
+        request.keep_alive = False
+        self._send(request, error_response(HttpError(status, reason)))
+
+
+def not_an_upgrade() -> Response:
+    """What `/ws` answers to a request that does not upgrade."""
+    return text_response(400, "WebSocket upgrade failed")

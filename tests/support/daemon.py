@@ -1,0 +1,92 @@
+"""A real daemon in its own process, and raw ways to talk to it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+WAIT_SECONDS = 20
+"""The one bound on every wait for a daemon."""
+
+
+def free_port() -> int:
+    """A port nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Daemon:
+    """`stringd serve` on a free port; started on entry, stopped on exit."""
+
+    def __init__(self, directory: Path, *arguments: str, **environment: str) -> None:
+        self.directory = directory
+        self.data_dir = directory / "data"
+        self.home = directory / "home"
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        self.arguments = arguments
+        self.environment = environment
+        self.process: subprocess.Popen[str] | None = None
+        self.output: list[str] = []
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the daemon and wait until it says that it listens."""
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "stringd", "serve", *self.arguments],
+            env=self.child_environment(),
+            cwd=self.directory,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.output = []
+        for line in self.process.stdout:
+            self.output.append(line)
+            if line.startswith("stringd listening"):
+                return
+        raise AssertionError(f"the daemon did not start: {''.join(self.output)}")
+
+    def child_environment(self) -> dict[str, str]:
+        """Ours without its STRINGD_* settings, plus the daemon's own."""
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("STRINGD_")}
+        return {
+            **inherited,
+            "HOME": str(self.directory),
+            "STRINGD_PORT": str(self.port),
+            "STRINGD_DATA_DIR": str(self.data_dir),
+            **self.environment,
+        }
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """End the daemon with a signal and return its exit code."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        code = self.process.wait(WAIT_SECONDS)
+        assert self.process.stdout is not None
+        self.output += self.process.stdout.readlines()
+        self.process.stdout.close()
+        return code
+
+    def kill(self) -> None:
+        """End the daemon as a crash would."""
+        self.stop(signal.SIGKILL)
