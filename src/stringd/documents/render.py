@@ -99,7 +99,7 @@ def menu_line(entry: MenuEntry) -> str:
 
 
 def _finished(text: str) -> str:
-    return with_newlines(text, "\n").strip().strip("\ufeff")
+    return with_newlines(text, "\n").strip()
 
 
 def _nav_hint(
