@@ -99,11 +99,15 @@ async def _large_output() -> list[Row]:
         path = Path(directory) / "text"
         line = b"0123456789 abcdefghij ABCDEFGHIJ 0123456789 abcdefghij ABCDEFGHIJ 123\n"
         path.write_bytes(line * (MEGABYTES * 1_000_000 // len(line)))
-        peer = min(_cat_through_terminal(path) for _ in range(2))
+        ours: list[float] = []
+        peers: list[float] = []
         async with _shell() as shell:
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            mine = min([await _timed(shell, f"cat {path}") for _ in range(2)])
+            for _ in range(3):
+                ours.append(await _timed(shell, f"cat {path}"))
+                peers.append(_cat_through_terminal(path))
             grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    mine, peer = min(ours), min(peers)
     return [
         Row(
             f"{MEGABYTES} MB of output, speed",

@@ -83,6 +83,7 @@ async def run(call: BashCall) -> Result:
     """Plain text: the shell's input. The first one starts the shell."""
     shell = call.shell
     if shell is None or shell.ended:
+        await call.session.release()
         shell = await _fresh_shell(call)
     return reply_result(await shell.run(call.text))
 

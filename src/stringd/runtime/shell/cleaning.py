@@ -17,6 +17,7 @@ _ESCAPE: Final = re.compile(
     rf"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_]{_STRING_BODY}(?:\x07|\x1b\\)|[\]PX^_\[]|[ -/]*[0-~])"
 )
 _CUT_ESCAPE: Final = re.compile(rf"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_]{_STRING_BODY}\x1b?|[ -/]*)?\Z")
+_STRING_STARTS: Final = tuple("]PX^_")
 _LONGEST_ESCAPE: Final = 4100
 # Full-screen programs place each line; placed text starts a line here too.
 _PLACED: Final = re.compile(r"\x1b\[\d+(?:;\d*)?[Hf]")
@@ -44,6 +45,10 @@ class Cleaner:
     def flush(self) -> str:
         """The unfinished last line too: a prompt has no newline."""
         rest = self._line
+        if self._escape[1:2] in _STRING_STARTS:
+            # A title or link that was never closed must not swallow what follows it.
+            rest += self._escape[2:].replace("\x1b", "")
+            self._escape = ""
         self._line, self._overlong = "", False
         return _last_state(rest)
 

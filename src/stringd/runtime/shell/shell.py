@@ -185,7 +185,12 @@ class Shell:
         return await self._attend(command)
 
     async def close(self) -> None:
-        """End the shell and everything it started."""
+        """End the shell and everything it started, and forget its last output."""
+        await self._end()
+        if self.command is not None:
+            self.command.output.transcript.close()
+
+    async def _end(self) -> None:
         if not self.ended:
             await end_tree(self._child, self._mark)
         if self._burial is None:
@@ -302,7 +307,7 @@ class Shell:
             directory = self.successor_directory
             code = self._child.exited.result()
             notes.append(wording.shell_ended(code, self._child.signal))
-            await self.close()
+            await self._end()
         text, truncated = command.output.take()
         return Reply(ending, status, directory, text, truncated, tuple(notes))
 
@@ -324,7 +329,7 @@ class Shell:
             if command.over:
                 return
             command.killed = True
-        await self.close()
+        await self._end()
 
 
 def _wake(waiting: asyncio.Future[None]) -> None:

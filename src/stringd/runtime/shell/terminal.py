@@ -100,11 +100,11 @@ class Terminal:
         self.hand_over()
 
     def _readable(self) -> None:
-        for _ in range(_READS_PER_TURN):
-            data = self._read()
-            if not data:
-                return
-            self._on_data(data)
+        pieces: list[bytes] = []
+        while len(pieces) < _READS_PER_TURN and (data := self._read()):
+            pieces.append(data)
+        if pieces:
+            self._on_data(b"".join(pieces))
 
     def _read(self) -> bytes:
         if not self._open:

@@ -77,6 +77,7 @@ class Transcript:
         self._ends_open = False
         self._lines_at: list[int] = [0]
         self._offsets: list[int] = [0]
+        self._closed = False
         self.complete = True
 
     @cached_property
@@ -95,7 +96,7 @@ class Transcript:
 
     def append(self, text: str) -> None:
         data = text.encode()
-        if not data:
+        if not data or self._closed:
             return
         if self._size + len(data) > DISK_BYTES:
             self.complete = False
@@ -131,6 +132,8 @@ class Transcript:
         return self._file.read(max(0, min(end, start + limit) - start)).decode(errors="replace")
 
     def close(self) -> None:
+        """Forget the text; what is appended later is dropped."""
+        self._closed = True
         if self._size:
             self._file.close()
 
