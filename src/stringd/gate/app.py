@@ -2,9 +2,7 @@
 
 import os
 import signal
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -28,7 +26,6 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def run(settings: Settings, env: Mapping[str, str]) -> int:
     """Serve until stopped. Ends by the signal that ended it, else returns the exit code."""
-    _keep_descriptors_private()
     terminal = Terminal.find(env)
     try:
         listener = Listener(settings.socket)
@@ -140,15 +137,3 @@ def _prompt_settings(settings: Settings) -> PromptSettings:
         bell=settings.bell,
         hook=Hook(settings.notify) if settings.notify.strip() else None,
     )
-
-
-def _keep_descriptors_private() -> None:
-    """Children see 0, 1 and 2; whatever else we were started with stays with us."""
-    sys.stdout.flush()
-    for entry in Path("/proc/self/fd").iterdir():
-        number = int(entry.name)
-        if number > 2:
-            try:
-                os.set_inheritable(number, False)
-            except OSError:
-                continue  # the listing's own descriptor, closed by now

@@ -15,7 +15,14 @@ from stringd.gate.display import Line, Style, line
 from stringd.gate.errors import CallerGoneError, StoppingError, TroubleError
 from stringd.gate.keys import ARMING_SECONDS, KeyFilter
 from stringd.gate.notify import Hook
-from stringd.gate.question import Question, Screen, compose, question_text, word_lines
+from stringd.gate.question import (
+    Question,
+    Screen,
+    compose,
+    more_lines,
+    question_text,
+    word_lines,
+)
 from stringd.gate.terminal import BELL, Terminal
 from stringd.gate.turns import Turns
 from stringd.gate.watch import READABLE, Watch
@@ -281,5 +288,5 @@ def _waiting_line(count: int) -> Line:
 def _page_end(screen: Screen, seen: int) -> Line:
     left = sum(map(len, screen.pages[seen:]))
     if left:
-        return line(f"… {left} more lines: press v.", Style.BOLD)
+        return line(f"{more_lines(left)}: press v.", Style.BOLD)
     return line("End of the command.", Style.BOLD)

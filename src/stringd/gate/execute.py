@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from stringd.gate.capture import Capture
@@ -62,13 +63,17 @@ class Outcome:
 
 
 class Executor:
-    """Runs permits. Creating one moves this process to `/` with umask 077, for the children."""
+    """Runs permits.
+
+    Creating one readies this process to be a parent: in `/`, umask 077, no descriptor passed on.
+    """
 
     def __init__(self, time_limit: int, own_env: Mapping[str, str]) -> None:
         self._time_limit = time_limit
         self._own_env = own_env
         os.chdir("/")
         os.umask(0o077)
+        _keep_descriptors_private()
 
     def run(self, permit: Permit, watch: Watch, lend: Lend) -> Outcome:
         """Run to the end. Raises `TroubleError` when it cannot start or overruns its time.
@@ -241,3 +246,12 @@ def _pipe() -> tuple[int, int]:
     with suppress(OSError):
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     return read, write
+
+
+def _keep_descriptors_private() -> None:
+    """Whatever we were started with besides 0, 1 and 2 stays with us."""
+    for entry in Path("/proc/self/fd").iterdir():
+        if (number := int(entry.name)) > 2:
+            # The listing's own descriptor is closed by now.
+            with suppress(OSError):
+                os.set_inheritable(number, False)

@@ -38,9 +38,7 @@ class Child:
         return os.waitstatus_to_exitcode(status)
 
     def ends_within(self, seconds: float) -> bool:
-        poll = select.poll()
-        poll.register(self.pidfd, select.POLLIN)
-        return bool(poll.poll(max(0, seconds) * 1000))
+        return _ends_within(self.pidfd, seconds)
 
 
 def end(children: Iterable[Child], sudo: str | None) -> list[int]:
@@ -48,22 +46,48 @@ def end(children: Iterable[Child], sudo: str | None) -> list[int]:
 
     With `sudo`, what belongs to root is killed through it, on the authentication just given.
     """
-    children = list(children)
-    for _ in range(_ROUNDS):
-        stubborn = [pid for pid in family(child.pid for child in children) if not _kill(pid)]
-        if not stubborn:
-            break
-        if sudo is None or not _kill_as_root(sudo, stubborn):
-            break
+    ours = {child.pid: child for child in children}
     deadline = time.monotonic() + GRACE_SECONDS
+    for _ in range(_ROUNDS):
+        pids = family(ours)
+        _end_all(pids, sudo, deadline)
+        # Killed in one go, but one of them may have started another just before.
+        if set(family(ours)) <= ours.keys():
+            break
     survivors = []
-    for child in children:
+    for child in ours.values():
         if child.ends_within(deadline - time.monotonic()):
             child.reap()
         else:
             survivors.append(child.pid)
             threading.Thread(target=child.reap, daemon=True, name="reaper").start()
     return survivors
+
+
+def _end_all(pids: list[int], sudo: str | None, deadline: float) -> None:
+    handles = [handle for handle in map(_handle, pids) if handle is not None]
+    try:
+        stubborn = [pid for pid in pids if not _kill(pid)]
+        if stubborn and sudo is not None:
+            _kill_as_root(sudo, stubborn)
+        for handle in handles:
+            _ends_within(handle, deadline - time.monotonic())
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def _handle(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
+
+
+def _ends_within(pidfd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(max(0, seconds) * 1000))
 
 
 def family(pids: Iterable[int]) -> list[int]:
@@ -110,19 +134,19 @@ def _kill(pid: int) -> bool:
     return True
 
 
-def _kill_as_root(sudo: str, pids: list[int]) -> bool:
+def _kill_as_root(sudo: str, pids: list[int]) -> None:
     kill = resolve("kill").path
     if kill is None:
-        return False
+        return
     words = [sudo, "-n", "--", kill, "-KILL", *map(str, pids)]
     try:
         pid = os.posix_spawn(
             sudo, words, os.environ, file_actions=_QUIET, setsigmask=[], setsigdef=ALL_SIGNALS
         )
     except OSError:
-        return False
+        return
     child = Child(pid)
     if child.ends_within(GRACE_SECONDS):
-        return child.reap() == 0
-    threading.Thread(target=child.reap, daemon=True, name="reaper").start()
-    return False
+        child.reap()
+    else:
+        threading.Thread(target=child.reap, daemon=True, name="reaper").start()

@@ -88,13 +88,17 @@ def compose(question: Question, size: Size) -> Screen:
     room = max(size.rows - len(side) - _ROWS_BELOW - 3, 5)
     if length > MAX_AT_A_GLANCE:
         # However tall the terminal, the end must be paged to.
-        room = min(room, max(1, len(command) - 1))
+        room = min(room, max(1, len(command) // 2))
     page = max(size.rows - _ROWS_BELOW, 5)
     rest = command[room:]
     pages = [rest[start : start + page] for start in range(0, len(rest), page)]
     summary = labelled("Length:  ", _summary(question.request, length), size.columns, Style.BOLD)
-    more = line(f"… {len(rest)} more lines: press v; y works at the end.", Style.BOLD)
+    more = line(f"{more_lines(len(rest))}: press v; y works at the end.", Style.BOLD)
     return Screen([*side, *summary, *command[:room], more], pages, _paging_hint())
+
+
+def more_lines(count: int) -> str:
+    return f"… {count} more line{'' if count == 1 else 's'}"
 
 
 def question_text(*, privileged: bool, timeout: int) -> str:

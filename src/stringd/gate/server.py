@@ -78,9 +78,16 @@ class Server:
         deadline = time.monotonic() + seconds
         for thread in list(self._threads):
             thread.join(max(0, deadline - time.monotonic()))
+        self._see_off()
         for key in list(self._selector.get_map().values()):
             if key.data is not None:
-                self.close(key.fileobj)
+                self.hang_up(key.fileobj)
+
+    def close(self) -> None:
+        """Give the loop's own descriptors back, after `drain`."""
+        self._selector.close()
+        self._wakeup.close()
+        self.stopping.close()
 
     def _turn(self) -> None:
         for key, _ in self._selector.select(self._patience()):
@@ -90,12 +97,15 @@ class Server:
                 _swallow(self._wakeup.fileno())
             else:
                 key.data.ready()
-        while self._returned:
-            self._linger(self._returned.popleft())
+        self._see_off()
         now = time.monotonic()
         for connection in self._connections():
             if connection.deadline <= now:
                 connection.expired()
+
+    def _see_off(self) -> None:
+        while self._returned:
+            self._linger(self._returned.popleft())
 
     def _connections(self) -> list[_Connection]:
         return [key.data for key in self._selector.get_map().values() if key.data is not None]
@@ -172,7 +182,7 @@ class Server:
             return
         self._linger(connection)
 
-    def close(self, connection: object) -> None:
+    def hang_up(self, connection: object) -> None:
         """Forget a connection that is registered here."""
         if isinstance(connection, socket.socket):
             self._selector.unregister(connection)
@@ -277,10 +287,10 @@ class _Lingering:
             data = b""
         self._left -= len(data)
         if not data or self._left <= 0:
-            self._server.close(self._connection)
+            self._server.hang_up(self._connection)
 
     def expired(self) -> None:
-        self._server.close(self._connection)
+        self._server.hang_up(self._connection)
 
 
 def _send(connection: socket.socket, pieces: Sequence[bytes]) -> None:
