@@ -293,6 +293,7 @@ MESSAGES: dict[str, dict[str, Check]] = {
 OPT_IN: dict[str, dict[str, Check]] = {
     "steer_delivered": {"runId": text, "text": text, "agentName": text},
     "steer_undelivered": {"runId": text, "text": text},
+    "run_timeline": {"run": mapping, "conversation": HISTORY, "error_": _ERROR_INFO},
 }
 """Types of ours; only a client that asked for them may get one."""
 

@@ -44,6 +44,7 @@ class Dispatcher:
         self._later: dict[type, Callable[[Any, Client], Awaitable[Answer]]] = {
             requests.PrepareRun: service.prepare_run,
             requests.ListRuns: self._list_runs,
+            requests.GetTimeline: lambda request, _client: service.timeline(request.run_id),
             requests.ListProviders: _list_providers,
             requests.GetAvailableModels: _available_models,
             requests.RegisterProvider: _register_provider,

@@ -90,17 +90,21 @@ def _load_project(path: Path, registry: Registry) -> None:
     run_modules(manifest, registry)
 
 
-def _load(settings: RunSettings, registry: Registry, around: Surroundings) -> d.Strategy:
-    known = Known(
+def known_names(registry: Registry) -> Known:
+    """What a strategy may name, given what is registered."""
+    return Known(
         tools=BUILT_IN_TOOLS,
         registered_tools=tuple(registry.tools),
         agent_types=tuple(registry.agents),
         flow_types=tuple(registry.flows),
     )
+
+
+def _load(settings: RunSettings, registry: Registry, around: Surroundings) -> d.Strategy:
     path = find(settings.strategy_path, Path(settings.cwd), around.data_dir)
     if not path.is_file():
         raise PrepareError(f"Strategy file not found: {settings.strategy_path}")
-    strategy = load_strategy(path, known, model_override=settings.model_override)
+    strategy = load_strategy(path, known_names(registry), model_override=settings.model_override)
     _check_mcp_servers(strategy)
     _check_custom_configs(strategy, registry)
     return strategy

@@ -354,6 +354,19 @@ class RunService:
         found = await asyncio.to_thread(self._store.overviews)
         return [each for each in found if cwd is None or each.cwd == cwd]
 
+    async def timeline(self, run_id: str) -> messages.RunTimeline:
+        """The history of a run on disk. Raises `RefusedError`."""
+        check_run_id(run_id)
+        events = await asyncio.to_thread(self._store.timeline, run_id)
+        overview = timeline.overview(run_id, events)
+        if overview is None:
+            raise RefusedError("RUN_NOT_FOUND", f"Run not found: {run_id}")
+        return messages.RunTimeline(
+            run=overview,
+            conversation=timeline.conversation(events),
+            error=timeline.last_error(events) or UNSET,
+        )
+
     def _forget_oldest(self) -> None:
         finished = [run_id for run_id, run in self._runs.items() if not run.live]
         for run_id in finished[: max(0, len(finished) - MAX_FINISHED)]:

@@ -177,6 +177,12 @@ def overview(run_id: str, events: Sequence[AnyEvent]) -> RunOverview | None:
     )
 
 
+def last_error(events: Sequence[AnyEvent]) -> ErrorInfo | None:
+    """Why the latest segment did not complete, when it says so."""
+    ended = next((e for e in reversed(events) if isinstance(e, RunCompleted | RunStarted)), None)
+    return ended.error or None if isinstance(ended, RunCompleted) else None
+
+
 def conversation(events: Sequence[AnyEvent]) -> ConversationHistory:
     """What was said, in order, with each human input before the call it led to."""
     history = ConversationHistory(records=[], retention_events=[], inputs=[])

@@ -125,6 +125,14 @@ class SteerUndelivered(Message, tag="steer_undelivered", kw_only=True):
     text: str
 
 
+class RunTimeline(Message, tag="run_timeline", kw_only=True):
+    """Ours, in answer to `get_timeline`: the run's overview and its conversation."""
+
+    run: RunOverview
+    conversation: ConversationHistory
+    error: ErrorInfo | UnsetType = UNSET
+
+
 class Broadcast(Message, kw_only=True):
     """`seq` counts a run's broadcasts without a gap, across segments and restarts."""
 
@@ -227,6 +235,7 @@ DaemonMessage = (
     | TrashClearResult
     | HubPackages
     | SteerDelivered
+    | RunTimeline
     | SteerUndelivered
     | StrategyStarted
     | StrategyCompleted

@@ -152,6 +152,10 @@ class TrashClear(Request, tag="trash_clear", frozen=True, kw_only=True):
     cwd: str | UnsetType = UNSET
 
 
+class GetTimeline(OfRun, tag="get_timeline", frozen=True, kw_only=True):
+    """Ours: the history of a run on disk."""
+
+
 class HubList(Request, tag="hub_list", frozen=True, kw_only=True):
     pass
 
@@ -199,4 +203,5 @@ ClientMessage = (
     | HubUpdate
     | HubRemove
     | Ping
+    | GetTimeline
 )

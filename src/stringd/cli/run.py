@@ -1,0 +1,151 @@
+"""`stringd run`: run a strategy and watch it."""
+
+import argparse
+import asyncio
+import os
+import secrets
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from stringd.cli.daemon import UsageError
+from stringd.cli.run_plain import JsonView, PlainView, View
+from stringd.cli.run_session import ReadLine, Session
+from stringd.cli.run_state import RunState
+from stringd.cli.runs_daemon import (
+    add_port,
+    daemon_port,
+    ensure_daemon,
+    fail,
+    on_interrupt,
+    run_async,
+)
+from stringd.client.runs import RunsClient
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import requests as r
+
+_EPILOG = """\
+While it runs, a line you type steers the run: its next agent call sees it. When an agent asks,
+the line is your answer. Ctrl-C stops the run.
+
+exit code: 0 completed, 1 failed, 3 stopped by someone else, 130 stopped by Ctrl-C
+"""
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Run `stringd run`."""
+    parser = argparse.ArgumentParser(
+        prog=f"stringd {name}",
+        description="Run a strategy and watch it.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("strategy", help="a strategy file, or the name of a discovered strategy")
+    parser.add_argument("--input", "-i", default="", help="what the flow starts from ('-': stdin)")
+    parser.add_argument("--model", help="provider/model for every agent")
+    parser.add_argument("--run-id", help="name the run yourself")
+    parser.add_argument("--manifest", help="project manifest to load first")
+    add_port(parser)
+    add_view_options(parser)
+    args = parser.parse_args(argv)
+    try:
+        port = daemon_port(args)
+        path, manifest = find_strategy(args.strategy)
+        ensure_daemon(port)
+    except UsageError as error:
+        return fail(error)
+    text = sys.stdin.read() if args.input == "-" else args.input
+    prepare = r.PrepareRun(
+        strategy_path=str(path),
+        cwd=str(Path.cwd()),
+        run_id=args.run_id or new_run_id(path),
+        **_given(model_override=args.model),
+        **_given(manifest_path=args.manifest or manifest),
+    )
+    return run_async(_run(port, prepare, text, args))
+
+
+def add_view_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="every message as a line of JSON")
+    parser.add_argument("--plain", action="store_true", help="lines, even in a terminal")
+
+
+def new_run_id(path: Path) -> str:
+    """A name a person can type again: the file's, and a few random characters."""
+    return f"{path.stem.replace(' ', '-').lstrip('.')[:40]}-{secrets.token_hex(3)}"
+
+
+def _given(**fields: str | None) -> dict[str, str]:
+    return {name: value for name, value in fields.items() if value}
+
+
+def find_strategy(name: str) -> tuple[Path, str | None]:
+    """The file a person means, and its project's manifest. Raises `UsageError`."""
+    path = Path(name)
+    if path.is_file():
+        return path.resolve(), None
+    from stringd.cli.strategies import data_directory
+    from stringd.runs.strategy.discover import discover
+
+    found = discover(Path.cwd(), data_directory()).strategies
+    match = [each for each in found if name in (each.name, each.label, each.path.stem)]
+    if not match:
+        raise UsageError(f"no strategy file or discovered strategy is called '{name}'")
+    return match[0].path.resolve(), str(match[0].manifest) if match[0].manifest else None
+
+
+async def _run(port: int, prepare: r.PrepareRun, text: str, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        prepared = await client.ask(prepare)
+        assert isinstance(prepared, m.RunPrepared)  # the daemon's only answer
+        await client.send(r.StartRun(run_id=prepared.run_id, input=text, request_id="start"))
+        return await watch(client, prepared, json=args.json, plain=args.plain)
+
+
+async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plain: bool) -> int:
+    """Follow a started run to its end, in the view that fits the terminal."""
+    state = RunState(prepared)
+    with ExitStack() as stack:
+        view, read_line, interactive = _view(state, stack, json=json, plain=plain)
+        session = Session(client, state, view, read_line, interactive=interactive)
+        following = asyncio.create_task(session.follow())
+        on_interrupt(following)
+        try:
+            return await following
+        except asyncio.CancelledError:
+            return await session.stop()
+        finally:
+            view.close()
+
+
+def _view(
+    state: RunState, stack: ExitStack, *, json: bool, plain: bool
+) -> tuple[View, ReadLine, bool]:
+    interactive = sys.stdin.isatty()
+    if json:
+        return JsonView(), _read_stdin, interactive
+    if plain or not sys.stdout.isatty() or not interactive or os.environ.get("TERM") == "dumb":
+        return PlainView(state), _read_stdin, interactive
+    try:
+        from stringd.cli.keys import Keyboard
+        from stringd.cli.run_live import LiveView
+    except ImportError:
+        return PlainView(state), _read_stdin, interactive
+    keyboard = stack.enter_context(Keyboard())
+    return LiveView(state, keyboard.editor), keyboard.read_line, True
+
+
+async def _read_stdin() -> str | None:
+    """One line of standard input, read in a thread that does not keep the program alive."""
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[str] = loop.create_future()
+
+    def read() -> None:
+        text = sys.stdin.readline()
+        loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(text))
+
+    threading.Thread(target=read, daemon=True).start()
+    text = await line
+    return text.rstrip("\n") if text else None

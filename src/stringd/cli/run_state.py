@@ -1,0 +1,136 @@
+"""What a viewer knows of a run, from the messages it has seen. Prints nothing."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import stream
+from stringd.wire.runs.types import Usage
+
+State = Literal["waiting", "running", "done", "failed"]
+Prompt = m.RequestInput | m.RequestQuestion | m.RequestPermission
+
+
+@dataclass
+class Node:
+    """A step of the flow, or a flow with its steps."""
+
+    name: str
+    kind: str
+    children: list["Node"] = field(default_factory=list)
+    state: State = "waiting"
+    times: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def agents(self, name: str) -> "list[Node]":
+        own = [self] if self.kind in ("agent", "observer") and self.name == name else []
+        return own + [node for child in self.children for node in child.agents(name)]
+
+
+def flow_node(raw: dict[str, Any]) -> Node:
+    """The tree of a `flowTree`."""
+    if "agent" in raw:
+        return Node(raw["agent"], "agent")
+    children = [flow_node(step) for step in raw["steps"]]
+    if "observer" in raw:
+        children.append(Node(raw["observer"], "observer"))
+    return Node(raw["name"], raw["type"], children)
+
+
+class RunState:
+    """Feed it every message with `see`."""
+
+    def __init__(self, prepared: m.RunPrepared) -> None:
+        self.run_id = prepared.run_id
+        self.strategy_name = prepared.strategy_name
+        self.tree = flow_node(msgspec.json.decode(prepared.flow_tree))
+        self.agent: str | None = None
+        self.text = ""
+        self.thinking = ""
+        self.tool: str | None = None
+        self.usage = Usage()
+        self.prompt: Prompt | None = None
+        self.ending: m.StrategyCompleted | m.StrategyError | None = None
+
+    def see(self, message: m.DaemonMessage) -> None:
+        match message:
+            case m.StepStarted():
+                self._mark_step(message.step_name, "running")
+            case m.StepCompleted():
+                self._mark_step(message.step_name, "done", message.result.usage)
+            case m.AgentStreaming():
+                self._stream(message.agent_name, message.event)
+            case m.AgentOutput():
+                self.usage += message.usage
+                self._mark_agent(message.agent_name, "done", message.usage)
+            case m.RequestInput() | m.RequestQuestion() | m.RequestPermission():
+                self.prompt = message
+            case m.StrategyCompleted():
+                self._end(message, "done")
+            case m.StrategyError():
+                self._end(message, "failed")
+            case _:
+                pass
+
+    def answered(self) -> None:
+        """The open prompt got its answer."""
+        self.prompt = None
+
+    def _end(self, message: m.StrategyCompleted | m.StrategyError, state: State) -> None:
+        self.ending = message
+        self.tree.state = state
+        if isinstance(message, m.StrategyCompleted):
+            self.usage = message.usage
+        for node in _all(self.tree):
+            if node.state == "running":
+                node.state = state
+
+    def _mark_step(self, name: str, state: State, usage: Usage | None = None) -> None:
+        node = next((each for each in self._steps(name, state)), None)
+        self.tree.state = "running"
+        if node is not None:
+            node.state = state
+            node.times += state == "running"
+            node.usage = usage or node.usage
+        if self.prompt is not None and state == "done":
+            self.prompt = None
+
+    def _steps(self, name: str, state: State) -> list[Node]:
+        named = [node for node in self.tree.children if node.name == name]
+        before = "running" if state == "done" else "waiting"
+        return [node for node in named if node.state == before] or named
+
+    def _mark_agent(self, name: str, state: State, usage: Usage | None = None) -> None:
+        nodes = self.tree.agents(name)
+        node = next((n for n in nodes if n.state == "running"), None)
+        node = node or next((n for n in nodes if n.state == "waiting"), None)
+        node = node or (nodes[0] if nodes else None)
+        if node is not None:
+            node.state = state
+            node.usage = usage or node.usage
+
+    def _stream(self, agent: str, event: stream.AgentStreamEvent) -> None:
+        match event:
+            case stream.StepStart():
+                if agent != self.agent:
+                    self.agent, self.text, self.thinking = agent, "", ""
+                self._mark_agent(agent, "running")
+            case stream.Text(text=text):
+                self.agent = agent
+                self.text += text
+            case stream.Thinking(text=text):
+                self.thinking += text
+            case stream.ToolCall(tool_name=name):
+                self.tool = name
+            case stream.ToolResult():
+                self.tool = None
+            case stream.Done():
+                self.agent, self.text, self.thinking = None, "", ""
+            case _:
+                pass
+
+
+def _all(node: Node) -> list[Node]:
+    return [node, *(each for child in node.children for each in _all(child))]

@@ -1,0 +1,126 @@
+"""`stringd runs`: list, show, resume and stop runs."""
+
+import argparse
+from collections.abc import Sequence
+
+import msgspec
+
+from stringd.cli.daemon import UsageError
+from stringd.cli.run import add_view_options, watch
+from stringd.cli.runs_daemon import add_port, daemon_port, ensure_daemon, fail, run_async
+from stringd.cli.string import visible
+from stringd.client.runs import RequestFailedError, RunsClient
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import requests as r
+from stringd.wire.runs.types import ErrorInfo, RunOverview
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Run `stringd runs`."""
+    parser = argparse.ArgumentParser(
+        prog=f"stringd {name}", description="List, show, resume or stop runs."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    listing = commands.add_parser("list", help="every run on disk, newest first (the default)")
+    listing.add_argument("--here", action="store_true", help="only runs of this directory")
+    show = commands.add_parser("show", help="what was said in a run")
+    resume = commands.add_parser("resume", help="go on after the last completed step")
+    stop = commands.add_parser("stop", help="stop a run")
+    for each in (show, resume, stop):
+        each.add_argument("run_id", help="the run, as `stringd runs` lists it")
+    add_view_options(resume)
+    for each in (listing, show, stop):
+        each.add_argument("--json", action="store_true", help="print JSON")
+    for each in (listing, show, resume, stop):
+        add_port(each)
+    arguments = list(argv)
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
+        arguments.insert(0, "list")
+    args = parser.parse_args(arguments)
+    try:
+        port = daemon_port(args)
+        ensure_daemon(port)
+    except UsageError as error:
+        return fail(error)
+    work = {"list": _list, "show": _show, "resume": _resume, "stop": _stop}[args.command]
+    return run_async(work(port, args))
+
+
+async def _list(port: int, args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    async with RunsClient(port) as client:
+        here = {"cwd": str(Path.cwd())} if args.here else {}
+        answer = await client.ask(r.ListRuns(**here))
+    runs = answer.runs if isinstance(answer, m.RunList) else []
+    if args.json:
+        print(msgspec.json.encode(runs).decode())
+        return 0
+    if not runs:
+        print("no runs yet; try: stringd run <strategy>")
+    width = max((len(run.run_id) for run in runs), default=0)
+    for run in runs:
+        print(visible(_line(run, width)))
+    return 0
+
+
+def _line(run: RunOverview, width: int) -> str:
+    when = run.started_at[:19].replace("T", " ")
+    return f"{run.run_id:<{width}}  {run.status:<9}  {when}  {run.strategy_name}"
+
+
+async def _show(port: int, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        answer = await client.ask(r.GetTimeline(run_id=args.run_id))
+    if not isinstance(answer, m.RunTimeline):
+        return fail("the daemon does not know timelines")
+    if args.json:
+        print(msgspec.json.encode(answer).decode())
+        return 0
+    print(visible(_line(answer.run, 0)))
+    said = {each.before_record_id: each.text for each in answer.conversation.inputs}
+    for record in answer.conversation.records:
+        if record.id in said:
+            print(visible(f"\nyou:\n  {said[record.id]}"))
+        text = record.text.replace("\n", "\n  ")
+        print(visible(f"\n{record.agent_name}:\n  {text}"))
+    if isinstance(answer.error, ErrorInfo):
+        print(visible(f"\n{answer.error.code}: {answer.error.message}"))
+    return 0
+
+
+async def _resume(port: int, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        prepared = await client.ask(r.PrepareRun(run_id=args.run_id))
+        if not isinstance(prepared, m.RunPrepared):
+            return fail(f"run {args.run_id} cannot be prepared")
+        running = await _is_running(client, args.run_id)
+        if not running:
+            await client.send(
+                r.ContinueRun(run_id=args.run_id, input="", resume=True, request_id="resume")
+            )
+        return await watch(client, prepared, json=args.json, plain=args.plain)
+
+
+async def _is_running(client: RunsClient, run_id: str) -> bool:
+    listed = await client.ask(r.ListStrategies())
+    runs = listed.runs if isinstance(listed, m.StrategyList) else []
+    return any(run.run_id == run_id and run.status == "running" for run in runs)
+
+
+async def _stop(port: int, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        try:
+            await client.send(r.Subscribe(run_id=args.run_id))
+            listed = await client.ask(r.ListStrategies())
+        except RequestFailedError as error:
+            return fail(error)
+        runs = listed.runs if isinstance(listed, m.StrategyList) else []
+        if not any(x.run_id == args.run_id and x.status in ("pending", "running") for x in runs):
+            return fail(f"run {args.run_id} is not running")
+        await client.send(r.StopRun(run_id=args.run_id))
+        async for message in client.messages():
+            if isinstance(message, m.StrategyError | m.StrategyCompleted):
+                break
+    print(f'{{"stopped":"{args.run_id}"}}' if args.json else f"stopped {args.run_id}")
+    return 0

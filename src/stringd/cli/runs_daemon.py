@@ -1,0 +1,54 @@
+"""What `run`, `runs` and `strategies` share: reaching the daemon, and saying why not."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import Any
+
+from stringd.cli.daemon import UsageError, healthy, parse_port, port_from_environment, start
+from stringd.client.runs import RunsError
+
+
+def add_port(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", help="port of the daemon (STRINGD_PORT, else 3100)")
+
+
+def daemon_port(args: argparse.Namespace) -> int:
+    """The daemon's port. Raises `UsageError`."""
+    return parse_port("--port", args.port) if args.port else port_from_environment()
+
+
+def ensure_daemon(port: int) -> None:
+    """Start a daemon unless one answers. Raises `UsageError` when that does not help."""
+    if healthy(port):
+        return
+    if not start(port):
+        raise UsageError(f"no daemon answers on port {port}, and starting one failed")
+    print(f"stringd: started the daemon on port {port}", file=sys.stderr)
+
+
+def fail(reason: object) -> int:
+    print(f"stringd: {reason}", file=sys.stderr)
+    return 1
+
+
+def run_async(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command to its exit code; what went wrong becomes one line."""
+    try:
+        with asyncio.Runner() as runner:
+            return runner.run(work)
+    except (RunsError, UsageError) as error:
+        return fail(error)
+
+
+def on_interrupt(task: "asyncio.Task[Any]") -> None:
+    """Let Ctrl-C cancel this task once; a second one ends the program."""
+    loop = asyncio.get_running_loop()
+
+    def cancel() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, cancel)

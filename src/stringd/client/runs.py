@@ -1,0 +1,97 @@
+"""A client of the runs wire: requests out, messages in."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from itertools import count
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+from msgspec.structs import replace
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from stringd.wire.runs.codec import decode_message, encode_request
+from stringd.wire.runs.messages import DaemonMessage, Error
+from stringd.wire.runs.requests import ClientMessage
+
+MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
+
+
+class RunsError(Exception):
+    """Base of what this client raises."""
+
+
+class UnreachableError(RunsError):
+    """Nobody answers at the daemon's address, or the connection broke."""
+
+
+class RequestFailedError(RunsError):
+    """The daemon refused a request; `code` says how."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class RunsClient:
+    """One connection, used as `async with`. Messages that answer no `ask` wait for `messages`."""
+
+    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+        self._url = f"ws://{host}:{port}/ws"
+        self._ids = count(1)
+        self._waiting: deque[DaemonMessage] = deque()
+        self._socket: ClientConnection
+
+    async def __aenter__(self) -> Self:
+        try:
+            self._socket = await connect(
+                self._url, max_size=MAX_MESSAGE_BYTES, compression=None, proxy=None
+            )
+        except (OSError, InvalidHandshake, TimeoutError) as error:
+            raise UnreachableError(f"no daemon answers at {self._url}: {error}") from error
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._socket.close()
+
+    async def send(self, request: ClientMessage) -> None:
+        """Send without waiting for anything. Raises `UnreachableError`."""
+        try:
+            await self._socket.send(encode_request(request), text=True)
+        except ConnectionClosed as closed:
+            raise UnreachableError(f"the daemon closed the connection: {closed}") from closed
+
+    async def ask(self, request: ClientMessage) -> DaemonMessage:
+        """Send and wait for the answer. Raises `RequestFailedError` when it is an error."""
+        request_id = f"c{next(self._ids)}"
+        await self.send(replace(request, request_id=request_id))
+        while True:
+            message = await self._receive()
+            if message.request_id != request_id:
+                self._waiting.append(message)
+            elif isinstance(message, Error):
+                raise RequestFailedError(message.code, message.message)
+            else:
+                return message
+
+    async def messages(self) -> AsyncIterator[DaemonMessage]:
+        """Every message that was no answer, as it comes, until the connection ends."""
+        while True:
+            yield self._waiting.popleft() if self._waiting else await self._receive()
+
+    async def _receive(self) -> DaemonMessage:
+        while True:
+            try:
+                return decode_message(await self._socket.recv(decode=False))
+            except ConnectionClosed as closed:
+                raise UnreachableError(f"the daemon closed the connection: {closed}") from closed
+            except msgspec.ValidationError:
+                # A newer daemon may say more than we know.
+                await asyncio.sleep(0)
