@@ -83,8 +83,9 @@ class Daemon:
             self.process.send_signal(number)
         code = self.process.wait(WAIT_SECONDS)
         assert self.process.stdout is not None
-        self.output += self.process.stdout.readlines()
-        self.process.stdout.close()
+        if not self.process.stdout.closed:
+            self.output += self.process.stdout.readlines()
+            self.process.stdout.close()
         return code
 
     def kill(self) -> None:

@@ -50,7 +50,7 @@ _CLOSE: Final = b"Connection: close\r\n"
 _CHUNKED: Final = _KEEP + b"Transfer-Encoding: chunked\r\n"
 
 Upgrade = Callable[[asyncio.Transport, bytes], None]
-"""Takes a transport over, given the upgrade request's bytes."""
+"""Takes a transport over, given the bytes of the upgrade request and what followed it."""
 
 
 class _HeadTooLargeError(Exception):
@@ -114,8 +114,8 @@ class Connection(asyncio.Protocol):
             self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._hand_over()
+        except httptools.HttpParserUpgrade as pause:
+            self._change_protocol(data[pause.args[0] :])
         except httptools.HttpParserError as error:
             self._refuse_unparsable(error)
         else:
@@ -169,7 +169,8 @@ class Connection(asyncio.Protocol):
         headers = self._headers
         declared = headers.get(b"content-length")
         if declared is not None and len(declared) > 7 and int(declared) > MAX_BODY_BYTES:
-            self._refuse_body()
+            # Who asked before sending will not send now: the next bytes would be another request.
+            self._refuse_body(keep_alive=b"expect" not in headers)
         elif headers.get(b"expect", b"").lower() == b"100-continue" and self._current is None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -187,6 +188,9 @@ class Connection(asyncio.Protocol):
         if self._refused or self._parser.should_upgrade():
             return
         url = httptools.parse_url(self._url)
+        if url.host is not None:
+            # A whole URL says whom the request is for; the Host header then counts no more.
+            self._headers[b"host"] = self._url.partition(b"//")[2].partition(b"/")[0]
         path = (url.path or b"/").decode("ascii")
         body = self._body
         request = Request(
@@ -299,19 +303,30 @@ class Connection(asyncio.Protocol):
         elif self._current is None and quiet > KEEP_ALIVE_SECONDS:
             self._transport.close()
 
-    def _hand_over(self) -> None:
+    def _change_protocol(self, rest: bytes) -> None:
+        """After a request to upgrade: a WebSocket is taken, other offers are passed over."""
+        method = self._parser.get_method()
         path = self._url.partition(b"?")[0]
-        if path != b"/ws" or self._headers.get(b"upgrade", b"").lower() != b"websocket":
-            self._refuse(400, "Unsupported protocol upgrade; only WebSocket at /ws is offered")
-            return
-        refusal = self._app.refusal(self._headers)
-        if refusal is not None:
+        if method == b"CONNECT":
+            self._refuse(400, "This is no proxy: CONNECT is not offered")
+        elif self._headers.get(b"upgrade", b"").lower() != b"websocket":
+            # Clients that would like `h2c` are content with HTTP/1.1: read it as if unasked.
+            offer = (b"upgrade", b"connection", b"http2-settings")
+            self._parser = httptools.HttpRequestParser(self)
+            self.data_received(self._head_again(method, leave_out=offer) + rest)
+        elif path != b"/ws" or method != b"GET":
+            self._refuse(400, "WebSocket is offered only at GET /ws")
+        elif (refusal := self._app.refusal(self._headers)) is not None:
             self._refuse(403, refusal)
-            return
-        self._connections.discard(self)
-        lines = [b"GET %b HTTP/1.1\r\n" % self._url]
-        lines += [b"%b: %b\r\n" % header for header in self._headers.items()]
-        self._upgrade(self._transport, b"".join([*lines, b"\r\n"]))
+        else:
+            self._connections.discard(self)
+            self._upgrade(self._transport, self._head_again(method) + rest)
+
+    def _head_again(self, method: bytes, leave_out: tuple[bytes, ...] = ()) -> bytes:
+        lines = [b"%b %b HTTP/1.1\r\n" % (method, self._url)]
+        headers = self._headers.items()
+        lines += [b"%b: %b\r\n" % header for header in headers if header[0] not in leave_out]
+        return b"".join([*lines, b"\r\n"])
 
     def _size_of_head(self) -> int:
         headers = self._headers.items()
@@ -330,13 +345,14 @@ class Connection(asyncio.Protocol):
     def _refuse_large_head(self) -> None:
         self._refuse(431, f"Request headers exceed {MAX_HEAD_BYTES} bytes")
 
-    def _refuse_body(self) -> None:
+    def _refuse_body(self, *, keep_alive: bool = True) -> None:
         """Answer 413 at once, then read the rest into nothing so that the client sees it."""
         if self._current is not None:
             self._transport.close()
         elif not self._refused:
             self._refused = True
             request = Request("POST", "", b"", {}, b"")
+            request.keep_alive = keep_alive
             error = HttpError(413, f"Request body exceeds {MAX_BODY_BYTES} bytes")
             self._send(request, error_response(error))
 

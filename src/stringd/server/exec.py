@@ -44,8 +44,12 @@ class ExecEndpoint:
         self._queue_timeout = queue_timeout
 
     def __call__(self, request: Request) -> Response | Awaitable[Response]:
-        user_id = require_user(self._runtime, request)
-        command = parse_command(user_id, request.typed_body())
+        try:
+            user_id = require_user(self._runtime, request)
+            command = parse_command(user_id, request.typed_body())
+        except HttpError as error:
+            self._log.info("exec.validation", status=error.status, error=error)
+            raise
         slot = self._runtime.slot(user_id, command.topic)
         try:
             place = slot.queue.enter()
