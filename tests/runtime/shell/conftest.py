@@ -16,6 +16,12 @@ PATIENT = Limits(hard=60.0, quiet=5.0, grace=1.0)
 
 
 @pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The loop the daemon runs on."""
+    return ("asyncio", {"use_uvloop": True})
+
+
+@pytest.fixture
 async def start_shell(tmp_path: Path) -> AsyncIterator[StartShell]:
     shells: list[Shell] = []
 

@@ -38,11 +38,13 @@ def command_lines(number: int, text: str, terminal: str) -> bytes:
     """The two lines that run `text`. Raises `UnusableInputError` for text no shell can hold."""
     if "\0" in text:
         raise UnusableInputError("Input contains a NUL character, which a shell cannot take.")
-    lines = (
-        f"\\builtin eval $'{text.translate(_ESCAPES)}' 0<>{terminal} 1>&0 2>&0\n"
-        f'\\builtin printf \'%s\\0\' {number} "$?" "${{PWD-}}" >&0\n'
-    )
-    return lines.encode(errors="replace")
+    line = f"\\builtin eval $'{text.translate(_ESCAPES)}' 0<>{terminal} 1>&0 2>&0\n"
+    return line.encode(errors="replace") + report_line(number)
+
+
+def report_line(number: int) -> bytes:
+    """Asks for a report as soon as the shell is at its prompt."""
+    return f'\\builtin printf "%s\\0" {number} "$?" "${{PWD-}}" >&0\n'.encode()
 
 
 class ReportReader:

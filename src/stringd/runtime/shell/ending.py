@@ -17,10 +17,14 @@ _POLITE: Final = (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
 
 
 async def end_tree(child: Child, mark: str, grace: float = GRACE_SECONDS) -> None:
-    """Ask all descendants to end, then kill what stays, then the child itself."""
+    """Ask all descendants to end, then kill what stays, then the child itself.
+
+    The child stands still meanwhile: a shell must not go on to the next command of its line, and
+    while it exists every orphan below it is handed to it and found.
+    """
     if not child.exited.done():
-        await _ask(descendants(child.pid), grace)
         child.send_signal(signal.SIGSTOP)
+        await _ask(descendants(child.pid), grace)
         await _kill_all(lambda: descendants(child.pid))
         # A hangup runs the shell's EXIT trap; whatever that starts is swept below.
         child.send_signal(signal.SIGHUP)

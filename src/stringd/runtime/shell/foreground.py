@@ -36,8 +36,13 @@ class Foreground:
                 os.killpg(group, signal.SIGCONT)
 
     def kill(self) -> None:
-        """Kill the whole job, groups it made for itself included; never the shell."""
+        """Kill the whole job, groups it made for itself included; the shell is only interrupted.
+
+        The interrupt keeps it from going on to the next command of its line.
+        """
         group = self._terminal.foreground
+        with suppress(ProcessLookupError):
+            os.kill(self._shell, signal.SIGINT)
         below = {process.pid: process for process in descendants(self._shell)}
         for process in below.values():
             if process.group != group:

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from stringd.runtime.shell import wording
 from stringd.runtime.shell.bash import Bash, launch
-from stringd.runtime.shell.control import SETUP, Control, Report, command_lines
+from stringd.runtime.shell.control import SETUP, Control, Report, command_lines, report_line
 from stringd.runtime.shell.ending import end_tree, sweep
 from stringd.runtime.shell.errors import (
     NothingRunningError,
@@ -329,6 +329,8 @@ class Shell:
             if command.over:
                 return
             command.killed = True
+            # The interrupt may have hit the report itself.
+            await self._control.send(report_line(command.number))
         await self._end()
 
 
