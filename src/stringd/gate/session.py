@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stringd import __version__
@@ -46,16 +46,23 @@ class Slots:
     def are_full(self) -> bool:
         return self.taken >= self.limit
 
-    def take(self) -> None:
-        """Raises `RefusalError` when there is none left."""
+    def take(self) -> Callable[[], None]:
+        """A place, as the call that gives it back; giving it back twice is harmless.
+
+        Raises `RefusalError` when there is none left.
+        """
         with self._lock:
             if self.are_full:
                 raise RefusalError(BUSY)
             self.taken += 1
+        held = [True]
 
-    def free(self) -> None:
-        with self._lock:
-            self.taken -= 1
+        def free() -> None:
+            with self._lock:
+                self.taken -= len(held)
+                held.clear()
+
+        return free
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,7 @@ class Sessions:
 
     def _handle_exec(self, request: ValidatedRequest, caller: Caller) -> None:
         # The place comes first: a caller told to come back later may do so with the same id.
-        self.slots.take()
+        free = self.slots.take()
         try:
             self._admit(request)
             programs = tuple(
@@ -151,11 +158,11 @@ class Sessions:
             )
             question = Question(request, programs, caller.peer)
             self._log(log_line(question))
-            _Case(question, caller, self._approver, self._executor, self._audit).run(
-                self._policy, self._columns()
-            )
+            caller = replace(caller, reply=_after(free, caller.reply))
+            case = _Case(question, caller, self._approver, self._executor, self._audit)
+            case.run(self._policy, self._columns())
         finally:
-            self.slots.free()
+            free()
 
 
 class _Case:
@@ -194,12 +201,12 @@ class _Case:
                 self._end(Event.TROUBLE, str(error))
                 self._announce_trouble(error)
                 raise
+            if outcome is not None:
+                self._record("finished", outcome_fields(outcome), required=False)
             self._answer(answer, outcome)
             # Our terminal lines come while we still hold the turn, before the next question.
             if outcome is not None:
                 self._approver.announce(list(outcome_lines(self._request.id, outcome, columns)))
-        if outcome is not None:
-            self._record("finished", outcome_fields(outcome), required=False)
 
     def _decide(self, policy: Policy, turn: ExitStack) -> Answer:
         answer = policy.consider(self._request)
@@ -306,6 +313,16 @@ _ENDINGS: Final = {
     State.STOPPED: "stopped",
     State.FAILED: "failed",
 }
+
+
+def _after(first: Callable[[], None], reply: Reply) -> Reply:
+    """Reply once something is done: whoever reads the answer finds it done."""
+
+    def do(response: Response) -> None:
+        first()
+        reply(response)
+
+    return do
 
 
 def _error(request_id: str, message: str) -> Response:

@@ -1,0 +1,311 @@
+"""The wire, byte by byte, against a running server."""
+
+import json
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from stringd import __version__
+from stringd.gate import server as server_module
+from stringd.gate.decide import Answer, Event
+from stringd.gate.session import MAX_IN_FLIGHT
+from stringd.wire.gate import MAX_REQUEST_BYTES
+from tests.gate.support import (
+    PATIENCE,
+    Desk,
+    Human,
+    answer,
+    connect,
+    exchange,
+    read_line,
+    request,
+    send,
+    serving,
+)
+from tests.gate.test_turns import until
+from tests.requirements import proves
+
+
+def padded(size: int) -> bytes:
+    """A request line of exactly this size, newline included."""
+    message = request(reason="")
+    bare = len(json.dumps(message)) + 1
+    return json.dumps(message | {"reason": "x" * (size - bare)}).encode() + b"\n"
+
+
+@proves("GATE-FRAME-01")
+def test_one_request_one_answer_then_close(desk: Desk) -> None:
+    with connect(desk.path) as connection:
+        message = request(["echo", "hi"])
+        connection.sendall(json.dumps(message).encode() + b"\n" + b"anything after is ignored\n")
+        line = read_line(connection)
+        assert json.loads(line)["stdout"] == "aGkK"
+        assert connection.recv(1) == b""
+
+
+@proves("GATE-FRAME-03")
+@pytest.mark.parametrize("size", [1, 100, MAX_REQUEST_BYTES])
+def test_a_missing_newline_is_named(desk: Desk, size: int) -> None:
+    with connect(desk.path) as connection:
+        connection.sendall(b"x" * size)
+        connection.shutdown(socket.SHUT_WR)
+        assert answer(connection) == {
+            "id": "",
+            "status": "error",
+            "message": "read error: request missing trailing newline",
+            "version": __version__,
+        }
+
+
+@proves("GATE-FRAME-02")
+def test_a_full_size_line_is_accepted(desk: Desk) -> None:
+    assert exchange(desk.path, padded(MAX_REQUEST_BYTES))["status"] == "ok"
+
+
+@proves("GATE-FRAME-02")
+def test_a_line_beyond_the_limit_is_refused_and_the_answer_arrives(desk: Desk) -> None:
+    with connect(desk.path) as connection:
+        try:
+            connection.sendall(b"x" * (3 * MAX_REQUEST_BYTES))
+        except OSError:
+            pytest.fail("the peer was reset while it wrote")
+        assert answer(connection)["message"] == "read error: request exceeds maximum size"
+
+
+@proves("GATE-FRAME-06")
+@pytest.mark.parametrize("data", [b"", b"\n"])
+def test_nothing_is_answered_to_nothing(desk: Desk, data: bytes) -> None:
+    with connect(desk.path) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+
+
+@proves("GATE-FRAME-04")
+@pytest.mark.parametrize("sent", [b"", b'{"pipeline"'])
+def test_a_handshake_that_does_not_end_is_ended(
+    home: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(server_module, "HANDSHAKE_SECONDS", 0.2)
+    with serving(home, Human()) as desk, connect(desk.path) as connection:
+        connection.sendall(sent)
+        assert answer(connection)["message"] == "handshake deadline exceeded"
+
+
+@pytest.mark.parametrize("line", [b"hello\n", b"[]\n", b"{\n", b'{"pipeline":null}\n', b"\xff\n"])
+@proves("GATE-REQ-04")
+def test_what_is_no_request_is_invalid_json_without_an_id(desk: Desk, line: bytes) -> None:
+    reply = exchange(desk.path, line)
+    assert reply["id"] == ""
+    assert reply["message"].startswith("invalid JSON: ")
+
+
+@proves("GATE-VAL-01", "GATE-VAL-04")
+def test_a_refused_request_may_be_sent_again_with_the_same_id(desk: Desk) -> None:
+    message = request(["true"])
+    refused = exchange(desk.path, message | {"env": {"PATH": "/x"}})
+    assert refused["id"] == message["id"]
+    assert refused["message"] == "environment variable not allowed: PATH"
+    assert exchange(desk.path, message)["status"] == "ok"
+
+
+@proves("GATE-REPLAY-01")
+@pytest.mark.parametrize("event", [Event.YES, Event.NO, Event.SILENCE])
+def test_an_asked_request_uses_up_its_id_whatever_the_outcome(home: Path, event: Event) -> None:
+    with serving(home, Human(decide=lambda _: Answer(event))) as desk:
+        message = request(["true"])
+        assert "message" not in exchange(desk.path, message)
+        again = exchange(desk.path, message)
+    assert again["message"] == f"duplicate request id: {message['id']}"
+
+
+@proves("GATE-REQ-01")
+def test_a_missing_pipeline_and_an_absent_id_are_answered_under_a_new_id(desk: Desk) -> None:
+    reply = exchange(desk.path, {"time": request()["time"]})
+    assert reply["message"] == "pipeline must not be empty"
+    assert len(reply["id"]) == 36
+
+
+@proves("GATE-RES-02")
+@pytest.mark.parametrize(("event", "status"), [(Event.NO, "denied"), (Event.SILENCE, "timeout")])
+def test_a_refusal_carries_no_output_and_no_message(home: Path, event: Event, status: str) -> None:
+    with serving(home, Human(decide=lambda _: Answer(event))) as desk:
+        reply = exchange(desk.path, request(["true"]))
+    assert reply["status"] == status
+    assert not reply.keys() & {"stages", "stdout", "message"}
+
+
+@proves("GATE-RES-01", "GATE-RES-03")
+def test_ok_has_one_entry_per_stage_and_no_flag_that_is_false(desk: Desk) -> None:
+    reply = exchange(desk.path, request(["echo", "hi"], ["wc", "-c"]))
+    assert reply["stages"] == [{"exit_code": 0, "stderr": ""}, {"exit_code": 0, "stderr": ""}]
+    assert reply["stdout"] == "Mwo="
+    assert list(reply)[:5] == ["id", "status", "stages", "stdout", "version"]
+
+
+@proves("GATE-FRAME-05")
+def test_over_the_cap_the_answer_is_busy_without_the_request_being_read(home: Path) -> None:
+    human = Human(decide=lambda _: Answer(Event.NO))
+    with serving(home, human, at_liberty=False) as desk:
+        waiting = [connect(desk.path) for _ in range(MAX_IN_FLIGHT)]
+        for connection in waiting:
+            send(connection, request(["true"]))
+        until(lambda: desk.sessions.slots.are_full)
+        with connect(desk.path) as late:
+            reply = answer(late)
+        assert (reply["id"], reply["message"]) == ("", "server busy: too many in-flight requests")
+        human.at_liberty.set()
+        assert [answer(connection)["status"] for connection in waiting] == [
+            "denied"
+        ] * MAX_IN_FLIGHT
+        until(lambda: desk.sessions.slots.taken == 0)
+        assert exchange(desk.path, request(["true"]))["status"] == "denied"
+        for connection in waiting:
+            connection.close()
+
+
+@proves("GATE-ASK-02")
+def test_questions_are_asked_one_at_a_time_in_order(home: Path) -> None:
+    human = Human()
+    with serving(home, human, at_liberty=False) as desk:
+        connections = []
+        for number in range(4):
+            connections.append(connect(desk.path))
+            send(connections[-1], request(["true"], id=str(number)))
+            until(lambda number=number: human.waiting + len(human.asked) == number + 1)  # type: ignore[misc]
+        assert [question.request.id for question in human.asked] == ["0"]
+        human.at_liberty.set()
+        for connection in connections:
+            answer(connection)
+            connection.close()
+    assert [question.request.id for question in human.asked] == ["0", "1", "2", "3"]
+
+
+@proves("GATE-ASK-03")
+def test_a_caller_that_hangs_up_while_asked_is_not_served(home: Path) -> None:
+    ran = home / "ran"
+    human = Human()
+    with serving(home, human, at_liberty=False) as desk:
+        with connect(desk.path) as connection:
+            send(connection, request(["touch", str(ran)]))
+            until(lambda: len(human.asked) == 1)
+        until(lambda: desk.sessions.slots.taken == 0)
+        assert "abandoned" in desk.audit.read_text()
+    assert not ran.exists()
+
+
+@proves("GATE-ASK-03")
+def test_a_caller_that_hangs_up_between_yes_and_start_is_not_served(home: Path) -> None:
+    ran = home / "ran"
+    gone = threading.Event()
+
+    def decide(_: object) -> Answer:
+        connection.close()
+        gone.set()
+        return Answer(Event.YES)
+
+    with serving(home, Human(decide=decide)) as desk:
+        connection = connect(desk.path)
+        send(connection, request(["touch", str(ran)]))
+        assert gone.wait(PATIENCE)
+        until(lambda: desk.sessions.slots.taken == 0)
+        assert "abandoned" in desk.audit.read_text()
+    assert not ran.exists()
+
+
+@proves("GATE-ASK-03")
+def test_a_half_closed_caller_is_served(desk: Desk) -> None:
+    with connect(desk.path) as connection:
+        send(connection, request(["echo", "hi"]))
+        connection.shutdown(socket.SHUT_WR)
+        assert answer(connection)["status"] == "ok"
+
+
+@proves("GATE-CTL-01")
+def test_ping_answers_without_a_question(desk: Desk) -> None:
+    reply = exchange(desk.path, request(action="ping", pipeline=[]))
+    assert (reply["status"], reply["message"], reply["version"]) == ("ok", "pong", __version__)
+    assert desk.human.asked == []
+
+
+def test_a_stale_ping_is_refused_and_an_old_id_too(desk: Desk) -> None:
+    stale = exchange(desk.path, request(action="ping", pipeline=[], time="2020-01-01T00:00:00Z"))
+    assert stale["message"].startswith("request too old: ")
+    message = request(action="ping", pipeline=[])
+    exchange(desk.path, message)
+    assert exchange(desk.path, message)["message"].startswith("duplicate request id: ")
+
+
+@proves("GATE-CTL-02")
+def test_stop_is_refused_while_a_question_is_open(home: Path) -> None:
+    human = Human(decide=lambda _: Answer(Event.NO))
+    with serving(home, human, at_liberty=False) as desk, connect(desk.path) as connection:
+        send(connection, request(["true"]))
+        until(lambda: len(human.asked) == 1)
+        reply = exchange(desk.path, request(action="stop", pipeline=[]))
+        assert reply["message"] == "busy: 1 request(s) in progress"
+        human.at_liberty.set()
+        assert answer(connection)["status"] == "denied"
+
+
+def test_a_crash_in_one_request_is_an_error_for_it_alone(home: Path) -> None:
+    def decide(_: object) -> Answer:
+        raise ZeroDivisionError("a bug")
+
+    human = Human(decide=decide)
+    with serving(home, human) as desk:
+        assert exchange(desk.path, request(["true"]))["message"] == "internal error"
+        assert any("a bug" in line for line in desk.log)
+        human.decide = lambda _: Answer(Event.YES)
+        assert exchange(desk.path, request(["true"]))["status"] == "ok"
+        assert desk.sessions.slots.taken == 0
+
+
+def test_a_stranger_is_hung_up_on_without_a_word(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(home, Human()) as desk:
+        monkeypatch.setattr(server_module.os, "getuid", lambda: 4242)  # type: ignore[attr-defined]
+        with connect(desk.path) as connection:
+            assert connection.recv(1) == b""
+        assert any(line.endswith("(expected 4242)") for line in desk.log)
+
+
+@proves("GATE-AUD-01")
+def test_receipt_decision_and_completion_are_on_record(desk: Desk) -> None:
+    message = request(["echo", "hi"], session="s", host="h", reason="r")
+    exchange(desk.path, message)
+    until(lambda: desk.audit.read_text().count("\n") == 3)
+    received, decided, finished = map(json.loads, desk.audit.read_text().splitlines())
+    assert received["event"] == "received"
+    assert received["pipeline"] == [["echo", "hi"]]
+    assert received["peer"]["pid"] > 0
+    assert (received["session"], received["host"], received["reason"]) == ("s", "h", "r")
+    assert (decided["event"], decided["decision"], decided["by"]) == ("decided", "approved", "test")
+    assert (finished["event"], finished["exit_codes"]) == ("finished", [0])
+    assert finished["stdout_bytes"] == 3
+    assert {received["id"], decided["id"], finished["id"]} == {message["id"]}
+
+
+@proves("GATE-AUD-02")
+def test_without_the_record_nothing_privileged_runs_and_nobody_is_asked(home: Path) -> None:
+    human = Human()
+    with serving(home, human) as desk:
+        desk.audit.mkdir()
+        reply = exchange(desk.path, request(["true"], privileged=True))
+        assert reply["message"].startswith("audit log cannot be written: ")
+        assert human.asked == []
+        assert exchange(desk.path, request(["true"]))["status"] == "ok"
+        assert any("audit log cannot be written" in spans[0].text for spans in human.told)
+
+
+@proves("GATE-AUD-02")
+def test_the_decision_is_on_disk_before_the_command_starts(home: Path) -> None:
+    with serving(home, Human()) as desk:
+        reply = exchange(desk.path, request(["cat", str(desk.audit)]))
+    import base64
+
+    seen = base64.b64decode(reply["stdout"]).decode()
+    assert '"decision":"approved"' in seen
