@@ -1,13 +1,14 @@
 """Users, their topics, and the execution of commands in them."""
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.runtime.commands import dispatch
 from stringd.runtime.errors import CommandError, UnknownUserError
-from stringd.runtime.session import Session, Slot, release_all
+from stringd.runtime.session import Session, Slot
 from stringd.runtime.users import Registration, UserRegistry
 from stringd.wire.result import Result
 
@@ -121,6 +122,11 @@ class Runtime:
             slot.session = None
             self.discard_if_idle(slot)
         return sessions
+
+
+async def release_all(sessions: Iterable[Session]) -> None:
+    """Release sessions side by side: each busy shell takes a moment to end."""
+    await asyncio.gather(*(session.release() for session in sessions))
 
 
 async def _finish(session: Session, outcome: Awaitable[Result]) -> Answer:

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Final
 
+from stringd.runtime.runtime import release_all
 from stringd.server.http import HttpError, Request, Response, json_response
 from stringd.wire.body import BodyError, JsonObject, parse_object
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
-    from stringd.runtime.session import Session
     from stringd.server.log import EventLog
 
 PATH: Final = "/users/"
@@ -36,7 +36,7 @@ class UserEndpoints:
         except BodyError as error:
             raise HttpError(400, str(error)) from error
         registration, stale = self._runtime.register(user_id, home, allowed)
-        await release(stale)
+        await release_all(stale)
         created = registration.created
         self._log.info("user.register" if created else "user.update", userId=user_id, home=home)
         return json_response(200, {"user_id": user_id, "home": home, "created": created})
@@ -44,7 +44,7 @@ class UserEndpoints:
     async def delete(self, request: Request) -> Response:
         user_id = request.path.removeprefix(PATH)
         deleted, stale = self._runtime.remove_user(user_id)
-        await release(stale)
+        await release_all(stale)
         self._log.info("user.delete", userId=user_id, deleted=deleted)
         return json_response(200, {"user_id": user_id, "deleted": deleted})
 
@@ -52,12 +52,6 @@ class UserEndpoints:
 def body_fields(request: Request) -> JsonObject:
     """The request's JSON object; what is no object has no fields."""
     return parse_object(request.typed_body()) or JsonObject({})
-
-
-async def release(sessions: "list[Session]") -> None:
-    """End what forgotten sessions hold."""
-    for session in sessions:
-        await session.release()
 
 
 def _home(fields: JsonObject) -> str:

@@ -53,9 +53,9 @@ class OneShot:
         self._loop.add_reader(self._pipe, self._readable)
 
     @property
-    def place(self) -> str | None:
-        """Where it runs, None when it has ended."""
-        return None if self._child.exited.done() else self._cwd
+    def directory(self) -> str:
+        """Where it runs."""
+        return self._cwd
 
     async def reply(self, limit: float) -> Reply:
         """How it ended, at most `limit` seconds from now; nothing it started outlives this."""

@@ -137,11 +137,6 @@ class Shell:
             return self._reported_directory
         return working_directory(self.pid) or self._reported_directory
 
-    @property
-    def place(self) -> str | None:
-        """Where it stands, None when it has ended."""
-        return None if self.ended else self.directory
-
     async def run(self, text: str) -> Reply:
         """Run `text` and wait for its end, its silence or its question.
 
