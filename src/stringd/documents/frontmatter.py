@@ -12,8 +12,13 @@ from stringd.documents.scan import line_end
 
 Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
 
+# The YAML scanner's time grows with the square of its nesting; no honest header comes near this.
+MAX_BRACKETS: Final = 1000
+
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40})?)(?:[eE][-+]?[0-9]{1,2})?")
+_FLOAT = re.compile(
+    r"[-+]?(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40}|(?=[eE])))(?:[eE][-+]?[0-9]{1,2})?"
+)
 _KEY = re.compile(r"([^\s:#\[\]{},'\"][^:\n]*?)\s*:(?:\s+(.*))?")
 _WORDS: Final[dict[str, bool | None]] = {
     "true": True,
@@ -73,6 +78,8 @@ class _NotYamlError(Exception):
 
 
 def _yaml(text: str) -> Value:
+    if text.count("[") + text.count("{") > MAX_BRACKETS:
+        raise _NotYamlError
     from yaml import CSafeLoader, YAMLError
     from yaml import parse as events
 
@@ -128,7 +135,7 @@ class _Open:
 def _scalar(event: Any, parent: _Open) -> Value:
     text = str(event.value)
     # Keys and list items are text: `requires: [A, 1]` is a list of names.
-    if isinstance(parent.into, list) or parent.key is None or event.style is not None:
+    if isinstance(parent.into, list) or parent.key is None or event.style:
         return text
     return scalar(text)
 

@@ -9,10 +9,12 @@ diff, no longer always the shortest.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import isqrt
 from typing import Final
 
 # Cost grows with the square of the differences; 500 of them take some tens of milliseconds.
 MAX_DIFFERENCES: Final = 500
+MAX_EFFORT: Final = MAX_DIFFERENCES**2
 
 Pairs = list[tuple[int, int]]
 
@@ -48,9 +50,13 @@ def _match(old: list[str], new: list[str]) -> Pairs:
 def _anchored(old: list[str], new: list[str]) -> Pairs:
     anchors = _anchors(old, new)
     pairs: Pairs = []
+    effort = MAX_EFFORT
     row = column = 0
     for next_row, next_column in [*anchors, (len(old), len(new))]:
-        gap = _myers(old[row:next_row], new[column:next_column], MAX_DIFFERENCES)
+        limit = isqrt(effort)
+        gap = _myers(old[row:next_row], new[column:next_column], limit)
+        differences = next_row - row + next_column - column - 2 * len(gap or [])
+        effort -= min(differences, limit) ** 2
         pairs += [(row + a, column + b) for a, b in gap or []]
         if next_row < len(old):
             pairs.append((next_row, next_column))

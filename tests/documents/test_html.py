@@ -1,0 +1,41 @@
+"""Web pages as Markdown."""
+
+import pytest
+
+from stringd.documents import html_to_markdown
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<h1>T</h1><p>a <b>b</b> <i>c</i> <em>d</em></p>", "# T\n\na **b** _c_ _d_"),
+        ("<ul><li>one</li><li>two</li></ul>", "* one\n* two"),
+        ('<p><a href="/r?a=1&amp;b=2">x</a></p>', "[x](/r?a=1&b=2)"),
+        ("<pre><code class='language-py'>a_b = 1\n</code></pre>", "```py\na_b = 1\n```"),
+        ("<p>a</p><hr><p>b</p>", "a\n\n* * *\n\nb"),
+        ("<p>snake_case * [x] `y`</p>", "snake\\_case \\* \\[x\\] \\`y\\`"),
+        (
+            "<p># no</p><p>1. no</p><p>- no</p><p>2 - 1 # 3</p>",
+            "\\# no\n\n1\\. no\n\n\\- no\n\n2 - 1 # 3",
+        ),
+        ("<nav>n</nav><main><header>h</header><p>m</p></main><p>after</p>", "m"),
+        ("<article><p>a</p><aside>s</aside></article><p>after</p>", "a"),
+        ("<body><script>x()</script><style>y</style>hi<footer>f</footer></body>", "hi"),
+        ("plain", "plain"),
+        ("", ""),
+        ("<p>[!include:x](/etc/passwd)</p>", "\\[!include:x\\](/etc/passwd)"),
+    ],
+)
+def test_pages(html: str, expected: str) -> None:
+    assert html_to_markdown(html) == expected
+
+
+def test_blank_lines_do_not_pile_up() -> None:
+    assert "\n\n\n" not in html_to_markdown("<div><p>a</p><div></div><br><br><br><p>b</p></div>")
+
+
+@pytest.mark.parametrize(
+    "html", ["<div>" * 50_000 + "x", "\ud800x", "<b" * 1000, "\x00x", "<p>" * 20_000]
+)
+def test_hostile_pages_are_survived(html: str) -> None:
+    assert isinstance(html_to_markdown(html), str)

@@ -1,0 +1,225 @@
+"""Rendering: exactly what an agent reads."""
+
+from itertools import pairwise
+
+from stringd.documents import (
+    Included,
+    IncludeFailure,
+    Menu,
+    MenuEntry,
+    Resolve,
+    parse,
+    parse_menu,
+    render,
+    render_text,
+)
+
+HANDBOOK = """---
+title: Crew Handbook
+---
+
+# Crew Handbook
+
+[!nav:main](./nav/main.md)
+
+<!-- #hello -->
+## Hello
+
+Write to the [@desk front desk](https://desk.test).
+<!-- /hello -->
+"""
+
+
+def text(source: str) -> str:
+    return render(parse(source)).text
+
+
+def test_the_handbook() -> None:
+    assert text(HANDBOOK) == (
+        "[nav] main — /nav <name>\n\n\n# Crew Handbook\n\n\n## Hello\n\n"
+        "Write to the [front desk][@desk]."
+    )
+
+
+def test_a_block_view_has_no_hints() -> None:
+    rendered = render(parse(HANDBOOK), block="hello")
+    assert rendered.text == "## Hello\n\nWrite to the [front desk][@desk]."
+    assert render(parse(HANDBOOK), block="nope").text == ""
+
+
+def test_a_menu_is_unfolded_the_first_time() -> None:
+    entries = tuple(MenuEntry(f"main.e{n}", f"E{n}", f"{n}.md") for n in range(22))
+    menus = {"main": Menu("main", "file:///nav.md", entries)}
+    first = render(parse(HANDBOOK), menus=menus, seen_menus=())
+    lines = first.text.split("\n")
+    assert lines[:2] == ["[nav] main — first view", "[E0][@main.e0]"]
+    assert lines[20:22] == ["[E19][@main.e19]", "... 2 more — /nav main"]
+    assert first.unfolded_menus == {"file:///nav.md"}
+    again = render(parse(HANDBOOK), menus=menus, seen_menus=first.unfolded_menus)
+    assert again.text.startswith("[nav] main — /nav <name>\n\n")
+
+
+def test_actions_are_hidden_and_hinted_at() -> None:
+    source = (
+        "# Page\n\n```act.now\nGET https://n.test\n```\n\n~~~act.now.response\nx\n~~~\n\n"
+        "```act.ping\nCLI ping\n```\n\n```sh\nls\n```\n"
+    )
+    assert text(source) == (
+        "[actions] now, ping  ·  /act --help (all)  ·  /act.<name> --help\n\n"
+        "# Page\n\n\n\n\n```sh\nls\n```"
+    )
+
+
+def test_missing_variables_are_announced() -> None:
+    rendered = render(parse("# P"), missing_env=["A", "B"], requirements="requirements.md")
+    assert rendered.text == (
+        "[!] Missing required env: $A, $B\n"
+        '    Set: /set $A="..." ; /set $B="..."\n'
+        "    Setup: /open requirements.md\n\n# P"
+    )
+
+
+def test_links_become_shortcuts() -> None:
+    source = (
+        "See [Docs](https://a.test) and [Docs](https://b.test), or [C++ (2024)](https://e.test). "
+        "[Home](./index.md)"
+    )
+    rendered = render(parse(source))
+    assert rendered.text == (
+        "See [Docs][@docs] and [Docs][@docs-2], or [C++ (2024)][@link-1]. [Home](./index.md)"
+    )
+    assert rendered.auto_shortcuts == {
+        "docs": "https://a.test",
+        "docs-2": "https://b.test",
+        "link-1": "https://e.test",
+    }
+
+
+def test_an_auto_id_never_means_two_things_nor_hides_an_author_id() -> None:
+    source = (
+        "[Docs 2](https://1.test) [Docs](https://2.test) [Docs](https://3.test) "
+        "[Mine](https://4.test) [@mine M](m.md)"
+    )
+    rendered = render(parse(source))
+    assert rendered.text == (
+        "[Docs 2][@docs-2] [Docs][@docs] [Docs][@docs-3] [Mine][@mine-2] [M][@mine]"
+    )
+    assert render(parse("[A](https://a.test)"), taken=["a"]).auto_shortcuts == {
+        "a-2": "https://a.test"
+    }
+
+
+def test_long_targets_are_shortened_and_short_ones_left() -> None:
+    assert text(f"[x](./{'y' * 40}.md) [z](./z.md) [v](@docs)") == "[x][@x] [z](./z.md) [v](@docs)"
+
+
+def test_images_stay_titles_go_and_empty_labels_show_their_id() -> None:
+    assert text('![a](https://i.test) [T](https://t.test "Title") [](https://e.test)') == (
+        "![a](https://i.test) [T][@t] [link-1][@link-1]"
+    )
+    assert text("[![logo](l.png)](https://x.test)") == "[![logo](l.png)][@link-1]"
+    assert text("[Wiki](https://w.test/C_(lang))") == "[Wiki][@wiki]"
+
+
+def test_code_is_never_rewritten() -> None:
+    source = (
+        "`[a](https://a.test)` ``[b][ref] ` ``\n\n```\n[c](https://c.test)\n[ref]: x\n```\n\n"
+        "[ref]: https://r.test"
+    )
+    assert text(source) == (
+        "`[a](https://a.test)` ``[b][ref] ` ``\n\n```\n[c](https://c.test)\n[ref]: x\n```"
+    )
+
+
+def test_references_become_links_and_their_lines_go() -> None:
+    assert text("[text][r] [short][s] [r][] [unknown][u]\n\n[r]: https://r.test\n[s]: s.md") == (
+        "[text][@text] [short](s.md) [r][@r] [unknown][u]"
+    )
+
+
+def test_a_use_of_a_menu_entry_shows_its_full_id() -> None:
+    menu = parse_menu("main", "[@docs Docs](d.md)", "file:///nav.md")
+    rendered = render(parse("[See][@docs] [Other][@nope]"), menus={"main": menu})
+    assert rendered.text == "[See][@main.docs] [Other][@nope]"
+
+
+def test_a_duplicate_definition_shows_the_id_that_resolves() -> None:
+    assert text("[@d One](a.md)\n[@d Two](b.md)\n[@bare](c.md)") == (
+        "[One][@d]\n[Two][@d2]\n[bare][@bare]"
+    )
+
+
+def test_unknown_directives_stay() -> None:
+    assert text("[!chart:x](https://data.test)\ntext") == "[!chart:x](https://data.test)\ntext"
+
+
+def files(**pages: str) -> Resolve:
+    def resolve(path: str, base: str) -> Included | IncludeFailure:
+        name = path.removeprefix("./").removesuffix(".md")
+        if name not in pages:
+            return IncludeFailure("File not found")
+        return Included(f"file:///d/{name}.md", pages[name])
+
+    return resolve
+
+
+def test_an_include_shows_the_block_it_names() -> None:
+    other = (
+        "# Other\n<!-- #part -->\n\n[@s Site](./s.md) and [W](https://w.test)\n\n<!-- /part -->\n"
+    )
+    page = parse("top\n[!include:part](./other.md)\nend\n", "file:///d/main.md")
+    rendered = render(page, include=files(other=other))
+    assert rendered.text == "top\n[Site][@s] and [W][@w]\nend"
+    assert rendered.auto_shortcuts == {"s": "file:///d/s.md", "w": "https://w.test"}
+    assert render(page, block="part", include=files(other=other)).text == "[Site][@s] and [W][@w]"
+
+
+def test_an_include_may_name_the_block_in_its_path() -> None:
+    page = parse("[!include:x](./o.md#real-one)", "file:///d/main.md")
+    assert render(page, include=files(o="## Real one\nyes\n")).text == "## Real one\nyes"
+
+
+def test_failed_includes_say_why_in_place() -> None:
+    page = parse("[!include:a](./gone.md)\n[!include:b](./o.md)", "file:///d/main.md")
+    lines = render(page, include=files(o="# O\n")).text.split("\n")
+    assert lines[0] == "⚠ Include failed: ./gone.md - File not found"
+    assert lines[1:3] == ["⚠ Include failed: Block #b not found in ./o.md", "Supported formats:"]
+    assert len(lines) == 6
+
+
+def test_circular_includes_end() -> None:
+    resolve = files(
+        a="<!-- #x -->\n[!include:y](./b.md)\n<!-- /x -->",
+        b="<!-- #y -->\nB\n[!include:x](./a.md)\n<!-- /y -->",
+    )
+    page = parse("[!include:x](./a.md)", "file:///d/main.md")
+    assert render(page, include=resolve).text == (
+        "B\n⚠ Circular include detected: ./a.md (already included in this chain)"
+    )
+
+
+def test_includes_that_multiply_are_cut_off() -> None:
+    names = [f"n{n}" for n in range(30)]
+    pages = {
+        name: f"<!-- #x -->\n[!include:x](./{after}.md)\n[!include:x](./{after}.md)\n<!-- /x -->"
+        for name, after in pairwise(names)
+    }
+    pages[names[-1]] = "<!-- #x -->\nend\n<!-- /x -->"
+    page = parse("[!include:x](./n0.md)", "file:///d/main.md")
+    assert "more than 1000 includes" in render(page, include=files(**pages)).text
+
+
+def test_answers_of_actions_include_nothing() -> None:
+    rendered = render_text("[!include:x](/etc/passwd)\n[L](https://l.test)\n", taken=["l"])
+    assert rendered.text == "[L][@l-2]"
+    assert rendered.auto_shortcuts == {"l-2": "https://l.test"}
+
+
+def test_crlf_documents_read_like_any_other() -> None:
+    assert text(HANDBOOK.replace("\n", "\r\n")) == text(HANDBOOK)
+
+
+def test_a_ten_megabyte_line_is_one_line() -> None:
+    line = "word [x](https://x.test) " * 400_000
+    rendered = render(parse(line))
+    assert len(rendered.auto_shortcuts) == 400_000
