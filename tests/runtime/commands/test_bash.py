@@ -1,0 +1,253 @@
+"""Bash topics and `/exec` through a real daemon."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.requirements import proves
+from tests.runtime.commands.conftest import USER, Caller, StartDaemon
+from tests.runtime.shell.support import alive
+
+SECRET = "marker-71c2"
+
+
+@pytest.fixture(scope="module")
+def call(start_daemon: StartDaemon) -> Caller:
+    return start_daemon(
+        STRINGD_BASH_QUIET_MS="1500",
+        STRINGD_BASH_TIMEOUT_MS="2000",
+        STRINGD_MARKER=SECRET,
+        OPENAI_API_KEY=SECRET,
+    )
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"bash:{uuid4().hex}"
+
+
+@proves("BASH-01", "BASH-02")
+def test_plain_text_runs_in_the_shell(call: Caller, topic: str) -> None:
+    assert call(topic, "echo hi").content == f"exit: 0 | cwd: {call.home}\n---\nhi"
+    assert call(topic, "/bin/echo /slash").content.endswith("---\n/slash")
+    assert call(topic, "echo one\necho two").content.endswith("---\none\ntwo")
+
+
+@proves("BASH-03", "BASH-04")
+def test_a_failure_keeps_the_layout(call: Caller, topic: str) -> None:
+    reply = call(topic, "(exit 42)")
+    assert (reply.ok, reply.code) == (False, "EXIT_42")
+    assert reply.content == f"ERROR(EXIT_42): exit: 42 | cwd: {call.home}\n---\n(no output)"
+
+
+@proves("BASH-05")
+def test_help_lists_every_command_about_the_topic(call: Caller, topic: str) -> None:
+    content = call(topic, "//help").content
+    assert content.startswith("Bash Session\n---\n")
+    for name in ("help", "info", "close", "input", "key", "wait", "kill", "output"):
+        assert f"//{name}" in content
+
+
+@proves("BASH-06")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("//", "Invalid meta-command. Use //help for details."),
+        (
+            "//Nope x",
+            "Unknown bash meta-command: //Nope\nUse //help for available commands.",
+        ),
+    ],
+)
+def test_what_is_no_command_about_the_topic_is_refused(
+    call: Caller, topic: str, text: str, message: str
+) -> None:
+    reply = call(topic, text)
+    assert reply.code == "COMMAND_UNSUPPORTED"
+    assert reply.content == f"ERROR(COMMAND_UNSUPPORTED): {message}"
+
+
+@proves("BASH-07")
+def test_state_persists_in_a_topic_and_is_not_shared(call: Caller, topic: str) -> None:
+    call(topic, "cd /usr; x=kept; f() { echo $x; }")
+    assert call(topic, "f").content == "exit: 0 | cwd: /usr\n---\nkept"
+    assert call(f"{topic}-other", "echo x=$x").content.endswith("x=")
+
+
+@proves("BASH-08")
+def test_a_time_out_is_124_and_pollutes_nothing(call: Caller, topic: str) -> None:
+    reply = call(topic, "while :; do echo tick; sleep 0.2; done")
+    assert reply.code == "EXIT_124"
+    assert reply.content.startswith(f"ERROR(EXIT_124): exit: 124 | cwd: {call.home}\n---\ntick")
+    assert "timed out after 2 s" in reply.content
+    assert call(topic, "echo clean").content.endswith("---\nclean")
+
+
+@proves("BASH-09", "BASH-16")
+def test_a_command_that_waits_for_input_is_continued(call: Caller, topic: str) -> None:
+    reply = call(topic, "read -p 'name? ' x; echo hello $x")
+    assert reply.ok
+    assert reply.content.startswith(f"exit: running | cwd: {call.home}\n---\nname?\n[still running")
+    refused = call(topic, "echo too early")
+    assert refused.code == "CONFLICT"
+    assert "//input" in refused.content
+    assert call(topic, "//input Ada Lovelace").content.endswith("---\nhello Ada Lovelace")
+    assert call(topic, "echo next").content.endswith("---\nnext")
+
+
+@proves("BASH-16")
+def test_keys_and_waiting(call: Caller, topic: str) -> None:
+    assert call(topic, "cat").content.startswith("exit: running")
+    assert call(topic, "//wait 1").content.startswith("exit: running")
+    assert call(topic, "//key bogus").code == "INVALID_PAYLOAD"
+    assert call(topic, "//wait soon").code == "INVALID_PAYLOAD"
+    assert call(topic, "//input\none\ntwo").content.split("\n")[2:4] == ["one", "two"]
+    assert call(topic, "//key ctrl-d").content.startswith("exit: 0")
+    assert call(topic, "//input late").code == "INVALID_TARGET"
+
+
+@proves("BASH-17")
+def test_kill_ends_the_running_command(call: Caller, topic: str) -> None:
+    assert call(topic, "sleep 1000").content.startswith("exit: running")
+    assert "sleep 1000 (running)" in call(topic, "//info").content
+    assert call(topic, "//kill").code == "EXIT_130"
+    assert call(topic, "//kill").content == "No command is running."
+
+
+@proves("BASH-10")
+def test_an_exit_is_told_and_followed_by_a_fresh_shell(call: Caller, topic: str) -> None:
+    reply = call(topic, "x=1; cd /usr; exit 3")
+    assert reply.code == "EXIT_3"
+    assert "fresh shell" in reply.content
+    assert call(topic, "//output").ok
+    assert call(topic, "echo x=$x").content == f"exit: 0 | cwd: {call.home}\n---\nx="
+
+
+@proves("BASH-11")
+def test_info_tells_where_the_shell_stands(call: Caller, topic: str) -> None:
+    (call.home / "sub").mkdir(exist_ok=True)
+    assert call(topic, "//info").content == "Bash session info\n---\ncwd:       (no active shell)"
+    call(topic, "true")
+    assert call(topic, "//info").content == (
+        "Bash session info\n---\ncwd:       ~/\npid:       running"
+    )
+    call(topic, "cd sub")
+    assert "cwd:       ~/sub/\n" in call(topic, "//info").content
+    call(topic, "cd /usr")
+    assert "cwd:       /usr\n" in call(topic, "//info").content
+
+
+@proves("BASH-12")
+def test_close_ends_the_shell_and_always_succeeds(call: Caller, topic: str) -> None:
+    pid = int(call(topic, "echo $$").content.rpartition("\n")[2])
+    assert call(topic, "//close").content == "Bash session closed."
+    assert not alive(pid)
+    assert call(topic, "//close").content == "Bash session closed."
+    assert "(no active shell)" in call(topic, "//info").content
+
+
+@proves("BASH-13")
+def test_a_new_topic_starts_in_the_requests_directory(
+    call: Caller, topic: str, tmp_path: Path
+) -> None:
+    assert call(topic, "pwd", tmp_path).content == f"exit: 0 | cwd: {tmp_path}\n---\n{tmp_path}"
+    assert call(topic, "pwd").content.endswith(str(tmp_path))
+
+
+@proves("BASH-14")
+def test_deleting_a_session_ends_its_shell(call: Caller, topic: str) -> None:
+    pids = _started(call, topic)
+    call.request("DELETE", f"/sessions/{USER}/{topic}")
+    assert not any(map(alive, pids))
+
+
+@proves("BASH-14")
+def test_deleting_a_user_and_stopping_the_daemon_end_their_shells(
+    start_daemon: StartDaemon,
+) -> None:
+    call = start_daemon()
+    pids = _started(call, "bash:one")
+    call.request("DELETE", f"/users/{USER}")
+    assert not any(map(alive, pids))
+    again = Caller(call.daemon)
+    pids = _started(again, "bash:one")
+    again.daemon.stop()
+    assert not any(map(alive, pids))
+
+
+def _started(call: Caller, topic: str) -> list[int]:
+    """A shell, a job of it and a job that left its session."""
+    reply = call(
+        topic,
+        "sleep 1000 & echo $$ $!; setsid sh -c 'echo $$ >left; exec sleep 1001' &\n"
+        "while ! test -s left; do :; done; cat left; rm left",
+    )
+    pids = [int(word) for word in reply.content.split() if word.isdigit()]
+    assert len(pids) >= 3
+    return pids
+
+
+@proves("BASH-15")
+def test_commands_of_one_topic_wait_for_each_other(call: Caller, topic: str) -> None:
+    call(topic, "mkfifo -m 600 gate; n=0")
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(call, topic, "read x <gate; n=$((n + 1)); echo first $n $x")
+        second = pool.submit(call, topic, "n=$((n + 1)); echo second $n")
+        call(f"{topic}-other", "echo go >gate; rm gate")
+        lines = {first.result().content.rpartition("\n")[2], second.result().content[-8:]}
+    assert lines in ({"first 1 go", "second 2"}, {"first 2 go", "second 1"})
+
+
+@proves("BASH-18")
+def test_the_full_output_can_be_read_by_range(call: Caller, topic: str) -> None:
+    assert call(topic, "//output").code == "INVALID_TARGET"
+    shown = call(topic, "seq 1 50000").content
+    assert "left out; //output reads them]" in shown
+    assert call(topic, "//output 40000-40001").content == (
+        "output: lines 40000-40001 of 50000\n---\n40000\n40001"
+    )
+    assert call(topic, "//output -1").content.endswith("\n50000")
+    assert call(topic, "//output nonsense").code == "INVALID_PAYLOAD"
+    assert call(topic, "//output background").content.endswith("(no output)")
+
+
+@proves("BASH-19")
+def test_shells_do_not_see_the_daemons_secrets(call: Caller, topic: str) -> None:
+    look = "env; cat /proc/$$/environ; cat /proc/self/environ"
+    assert SECRET not in call(topic, look).content
+    assert SECRET not in call("file:x", f"/exec {look}").content
+
+
+def test_a_nul_character_is_refused(call: Caller, topic: str) -> None:
+    assert call(topic, "echo \0").code == "INVALID_PAYLOAD"
+    assert call("file:x", "/exec echo \0").code == "INVALID_PAYLOAD"
+
+
+@proves("EXEC-01")
+def test_exec_runs_one_command_in_a_fresh_shell(call: Caller) -> None:
+    reply = call("file:x", "/exec cat; x=1; echo out; echo err >&2; exit 2")
+    assert reply.code == "EXIT_2"
+    assert reply.content == f"ERROR(EXIT_2): exit: 2 | cwd: {call.home}\n---\nout\nerr"
+    assert call("file:x", "/exec echo x=$x").content == f"exit: 0 | cwd: {call.home}\n---\nx="
+    assert call("file:x", "/exec true").content.endswith("---\n(no output)")
+
+
+@proves("EXEC-02")
+def test_exec_without_a_command_is_refused(call: Caller) -> None:
+    reply = call("file:x", "/exec")
+    assert reply.content == "ERROR(COMMAND_UNSUPPORTED): Usage: /exec <command>"
+
+
+@proves("EXEC-03")
+def test_exec_exports_session_variables(call: Caller) -> None:
+    call("file:vars", '/set\n{city} = "Seoul"\n{_hidden} = "no"')
+    assert call("file:vars", "/exec echo $city-$_hidden").content.endswith("---\nSeoul-")
+
+
+@proves("EXEC-04")
+def test_exec_is_ended_by_the_time_limit(call: Caller) -> None:
+    reply = call("file:x", "/exec echo partial; sleep 1000")
+    assert reply.code == "EXIT_124"
+    assert "---\npartial\n[timed out" in reply.content
