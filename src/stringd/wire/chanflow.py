@@ -150,9 +150,8 @@ def _block(text: str, tags: list[_Tag], index: int, close: int | None) -> Block 
 
 def _payload(inner: str) -> str:
     """What stands between the tags, without the newline after the first and before the last."""
-    inner = inner.removeprefix("\r\n") if inner.startswith("\r") else inner.removeprefix("\n")
-    inner = inner.removesuffix("\r\n") if inner.endswith("\r\n") else inner.removesuffix("\n")
-    return unescape(inner)
+    newline = "\r\n" if inner.startswith("\r\n") else "\n"
+    return unescape(inner.removeprefix(newline).removesuffix(newline))
 
 
 def _attributes(text: str) -> dict[str, str]:
