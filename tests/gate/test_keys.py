@@ -25,8 +25,11 @@ def test_a_lone_key_counts_once_it_has_stayed_alone() -> None:
 def test_two_keys_in_one_read_are_a_burst() -> None:
     keys = KeyFilter(armed_at=0.0)
     keys.feed(b"yy", LATER)
+    assert not keys.burst_ended(LATER)
+    assert keys.due() == LATER + BURST_SECONDS
     assert keys.take(LATER + 1) is None
-    assert keys.burst_ignored
+    assert keys.burst_ended(LATER + 1)
+    assert not keys.burst_ended(LATER + 1)
 
 
 @proves("GATE-ASK-04")

@@ -171,8 +171,7 @@ class _Asking:
                 return classify(byte)
             if now >= deadline:
                 return Key.SILENCE
-            if keys.burst_ignored:
-                keys.burst_ignored = False
+            if keys.burst_ended(now):
                 self._say("Several keys at once are ignored.")
             self._show_waiting()
             if not self._feed(keys, min(keys.due() or deadline, deadline, now + 1.0) - now):

@@ -16,7 +16,7 @@ class KeyFilter:
         self._armed_at = armed_at
         self._held: int | None = None
         self._quiet_at = 0.0
-        self.burst_ignored = False
+        self._in_burst = False
 
     def feed(self, data: bytes, now: float) -> None:
         """Bytes came at this time."""
@@ -24,7 +24,7 @@ class KeyFilter:
             return
         alone = len(data) == 1 and now >= self._quiet_at
         self._held = data[0] if alone else None
-        self.burst_ignored = self.burst_ignored or not alone
+        self._in_burst = self._in_burst or not alone
         self._quiet_at = now + BURST_SECONDS
 
     def take(self, now: float) -> int | None:
@@ -34,6 +34,13 @@ class KeyFilter:
         byte, self._held = self._held, None
         return byte
 
+    def burst_ended(self, now: float) -> bool:
+        """Whether keys were ignored together and it is quiet again; told once."""
+        if not self._in_burst or now < self._quiet_at:
+            return False
+        self._in_burst = False
+        return True
+
     def due(self) -> float | None:
-        """When `take` may have something to give, if a byte is held."""
-        return None if self._held is None else self._quiet_at
+        """When there may be something to tell without a further key."""
+        return self._quiet_at if self._held is not None or self._in_burst else None

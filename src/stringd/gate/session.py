@@ -235,6 +235,7 @@ class _Case:
                 "latency_ms": round((time.monotonic() - self._asked_at) * 1000),
             },
             sync=approved,
+            required=None if approved else False,
         )
         if not approved:
             return None
