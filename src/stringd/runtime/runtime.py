@@ -3,9 +3,10 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from stringd.actions.fetch import Fetcher
 from stringd.runtime.commands import dispatch
 from stringd.runtime.errors import CommandError, UnknownUserError
 from stringd.runtime.session import Session, Slot
@@ -15,9 +16,13 @@ from stringd.wire.result import Result
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stringd.documents import Action
+    from stringd.runtime.commands.call import Call
     from stringd.runtime.settings import RuntimeSettings
     from stringd.wire.exec import Meta
     from stringd.wire.topic import Topic
+
+RunDefault = Callable[["Call", "Action"], Awaitable[str | None]]
 
 logger = logging.getLogger("stringd.runtime")
 
@@ -35,6 +40,9 @@ class Runtime:
     def __init__(self, settings: "RuntimeSettings") -> None:
         self.settings = settings
         self.users = UserRegistry(settings.data_dir)
+        self.fetcher = Fetcher()
+        self.run_default: RunDefault | None = None
+        """Runs a page's default action after it is opened; a None answer shows nothing."""
         self._slots: dict[str, dict[str, Slot]] = {}
 
     def register(
@@ -103,6 +111,7 @@ class Runtime:
         """Release every session; the daemon is stopping."""
         users = list(self._slots)
         await release_all(session for user_id in users for session in self._forget_all(user_id))
+        await self.fetcher.close()
 
     def execute(self, slot: Slot, text: str, cwd: str | None = None) -> Answer | Awaitable[Answer]:
         """Run one command in the slot's turn; what answers at once needs no awaiting."""

@@ -1,17 +1,20 @@
 """The state of one topic, and the slot that keeps it together with its queue."""
 
-import asyncio
 from typing import TYPE_CHECKING, Protocol
 
+from stringd.runtime.page import Location, path_of
+from stringd.runtime.paths import display
 from stringd.runtime.queue import TopicQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from stringd.runtime.users import User
     from stringd.wire.exec import Meta
     from stringd.wire.topic import Topic
+
+ShortcutValue = str | tuple[str, ...]
+"""What an action's answer stores under `@name`: one text or a tuple."""
 
 
 class LiveShell(Protocol):
@@ -28,26 +31,57 @@ class LiveShell(Protocol):
 class Session:
     """What a topic remembers between commands."""
 
-    __slots__ = ("directory", "shell", "topic", "user", "variables")
+    __slots__ = (
+        "auto_shortcuts",
+        "changed",
+        "directory",
+        "history",
+        "location",
+        "seen_files",
+        "seen_menus",
+        "shell",
+        "topic",
+        "user",
+        "value_shortcuts",
+        "variables",
+    )
 
     def __init__(self, user: "User", topic: "Topic") -> None:
         self.user = user
         self.topic = topic
-        self.variables: dict[str, str] = {}
-        self.directory: Path | None = None
         self.shell: LiveShell | None = None
+        self.seen_files: dict[Path, bytes] = {}
+        """What this topic last saw of each file, as a digest."""
+        self.changed = False
+        """Whether there is something to store."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.location: Location | None = None
+        self.history: list[Location] = []
+        self.variables: dict[str, str] = {}
+        self.auto_shortcuts: dict[str, str] = {}
+        self.value_shortcuts: dict[str, ShortcutValue] = {}
+        self.seen_menus: set[str] = set()
+        self.directory: Path | None = None
 
     def meta(self) -> "Meta | None":
         """The open document as the head event shows it."""
-        return None
+        return None if self.location is None else self.location.meta(len(self.history))
 
     def document_directory(self) -> "Path | None":
         """Where the open local document lies."""
-        return None
+        path = path_of(self.location.uri) if self.location else None
+        return path.parent if path else None
 
     def shown_path(self) -> str | None:
         """The open document as replies name it."""
-        return None
+        return self.shown(self.location.uri) if self.location else None
+
+    def shown(self, uri: str) -> str:
+        """An address as replies name it: files relative to home, pages by their URL."""
+        path = path_of(uri)
+        return uri if path is None else display(self.user.home, path)
 
     def detail(self) -> str:
         """What `/topics` says about this topic."""
@@ -57,14 +91,10 @@ class Session:
         shown = self.shown_path()
         return f"current: {shown}" if shown else "(no doc)"
 
-    def action_help(self) -> list[str]:
-        """The section of `/help` about the open page."""
-        return []
-
     async def reset(self) -> None:
         """Discard everything the topic remembers."""
-        self.variables.clear()
-        self.directory = None
+        self._forget()
+        self.changed = True
         await self.release()
 
     async def release(self) -> None:
@@ -72,11 +102,6 @@ class Session:
         shell, self.shell = self.shell, None
         if shell is not None:
             await shell.close()
-
-
-async def release_all(sessions: "Iterable[Session]") -> None:
-    """Release many sessions side by side: a busy shell takes a moment to end."""
-    await asyncio.gather(*(session.release() for session in sessions))
 
 
 class Slot:

@@ -4,7 +4,17 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from stringd.runtime.command import parse_command
-from stringd.runtime.commands import bash, execute, info, listing, topics, variables
+from stringd.runtime.commands import (
+    bash,
+    editing,
+    execute,
+    info,
+    listing,
+    nav,
+    navigation,
+    topics,
+    variables,
+)
 from stringd.runtime.commands import help as help_command
 from stringd.runtime.commands.call import Call
 from stringd.runtime.errors import CommandError
@@ -18,6 +28,17 @@ Handler = Callable[[Call], Result | Awaitable[Result]]
 
 COMMANDS: Final[dict[str, Handler]] = {
     "help": help_command.help_,
+    "open": navigation.open_,
+    "back": navigation.back,
+    "refresh": navigation.refresh,
+    "nav": nav.nav,
+    "source": navigation.source,
+    "write": editing.write,
+    "append": editing.append,
+    "edit": editing.edit,
+    "replace": editing.replace,
+    "verify": editing.verify,
+    "undo": editing.undo,
     "info": info.info,
     "set": variables.set_,
     "close": topics.close,

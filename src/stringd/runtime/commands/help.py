@@ -59,5 +59,16 @@ def help_(call: Call) -> Result:
     for group, entries in GROUPS.items():
         lines += ["", f"### {group}"]
         lines += [f"{form:<{width}}{summary}" for form, summary in entries]
-    lines += call.session.action_help()
+    lines += _page_actions(call)
     return Result.page("String Commands", "\n".join(lines))
+
+
+def _page_actions(call: Call) -> list[str]:
+    page = call.session.location.page if call.session.location else None
+    if page is None or not page.document.actions:
+        return []
+    lines = ["", "## Actions on this page"]
+    for action in page.document.actions.values():
+        flags = [f"--{each.name} <{each.type}>" for each in action.fields if each.required]
+        lines.append(" ".join([f"/act.{action.id}", *flags]))
+    return lines

@@ -1,16 +1,118 @@
 """`/info`: where a topic stands."""
 
+from collections.abc import Iterator
+from typing import Final
+
 from stringd.runtime.commands.call import Call
+from stringd.runtime.errors import CommandError
+from stringd.runtime.page import Location, Page, is_web
 from stringd.runtime.paths import display_directory
+from stringd.runtime.registry import installed
+from stringd.runtime.shortcuts import resolve_shortcut
+from stringd.runtime.viewing import current_page
 from stringd.wire.result import Result
+
+_AUTO_SHOWN: Final = 12
 
 
 def info(call: Call) -> Result:
-    """Key-value lines about the topic and its open document."""
+    """Key-value lines about the topic and its open document, or what one shortcut means."""
     session = call.session
-    where = display_directory(session.user.home, session.directory)
-    text = f"cwd:       {where}\nfile:      (none open)\nhistory:   0 entries"
+    if call.argument.startswith("@"):
+        return _shortcut(call, call.argument.strip())
+    if session.location is None:
+        text = _without_document(call)
+    else:
+        current_page(call)
+        text = "\n".join(f"{key + ':':<11}{value}" for key, value in _rows(call, session.location))
     if session.variables:
         shown = ", ".join(f'{{{name}}}="{value}"' for name, value in session.variables.items())
         text = f"{text}\nvars:      {shown}"
+    page = session.location.page if session.location else None
+    if page is not None and page.warnings:
+        text = "\n".join([text, "", "Warnings:", *(f"  {line}" for line in page.warnings)])
     return Result.page("Session info", text)
+
+
+def _shortcut(call: Call, name: str) -> Result:
+    value = resolve_shortcut(call.session, name[1:])
+    if value is None:
+        raise CommandError("NOT_FOUND", f"Shortcut not found: {name}")
+    shown = value if isinstance(value, str) else f"({', '.join(value)})"
+    return Result.page("", f"{name} → {shown}")
+
+
+def _without_document(call: Call) -> str:
+    session = call.session
+    history = f"history:   {len(session.history)} entries"
+    if session.topic.type == "app":
+        return f"{_app(call)}\n{history}"
+    where = display_directory(session.user.home, session.directory)
+    return f"cwd:       {where}\nfile:      (none open)\n{history}"
+
+
+def _app(call: Call) -> str:
+    """An app topic whose app was not opened yet."""
+    session = call.session
+    name = session.topic.name.partition(":")[0]
+    known = sorted(installed(session.user.home, "app"))
+    present = name in known
+    return "\n".join(
+        [
+            f"app:       {session.topic.name}",
+            f"status:    {'installed, not yet opened' if present else 'not installed'}",
+            f"installed: {', '.join(known) or '(none)'}",
+            f"hint:      {'/open' if present else '/install <source>'}",
+        ]
+    )
+
+
+def _rows(call: Call, location: Location) -> Iterator[tuple[str, str]]:
+    session = call.session
+    page = current_page(call)
+    document = page.document
+    if session.topic.type == "app":
+        yield "app", session.topic.name
+        for key in ("name", "version"):
+            value = document.frontmatter.get(key)
+            if isinstance(value, str):
+                yield key, value
+    yield from _address(call, page)
+    if document.title:
+        yield "title", document.title
+    if location.block:
+        yield "block", f"#{location.block}"
+    if document.block_ids:
+        yield "blocks", ", ".join(document.block_ids)
+    if document.menus:
+        yield "menus", ", ".join(document.menus)
+    shortcuts = _shortcuts(call, page)
+    if shortcuts:
+        yield "shortcuts", shortcuts
+    if document.actions:
+        yield "actions", ", ".join(f"{a.id}({a.method})" for a in document.actions.values())
+    if document.converted:
+        yield "source", "converted from HTML (use /source to view original)"
+    yield "history", f"{len(session.history)} entries"
+
+
+def _address(call: Call, page: Page) -> Iterator[tuple[str, str]]:
+    session = call.session
+    if is_web(page.uri):
+        yield "url", page.uri
+    elif page.path is not None:
+        yield "file", session.shown(page.uri)
+        directory = session.directory or page.path.parent
+        yield "cwd", display_directory(session.user.home, directory)
+    else:
+        yield "uri", page.uri
+
+
+def _shortcuts(call: Call, page: Page) -> str:
+    own = [f"@{name}" for name in (*page.document.shortcuts, *call.session.value_shortcuts)]
+    auto = [f"@{name}" for name in call.session.auto_shortcuts]
+    names = [*own, *auto]
+    if len(names) <= _AUTO_SHOWN:
+        return ", ".join(names)
+    more = len(names) - _AUTO_SHOWN
+    return f"{', '.join(names[:_AUTO_SHOWN])}, +{more} more ({len(names)} total)"

@@ -1,0 +1,178 @@
+"""The one door to the network: limits on time and size, and no way in through a redirect.
+
+A caller may ask for any address, this machine's own included. A public page may not: neither a
+redirect nor a link of it leads to a private address. The name is resolved here, judged, and the
+connection goes to exactly that address.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_REDIRECTS: Final = 10
+MAX_RESPONSE_BYTES: Final = 10 * 1024 * 1024
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_BODY_HEADERS: Final = frozenset({"content-length", "content-type", "transfer-encoding"})
+
+
+class FetchError(Exception):
+    """The request failed before there was an answer; `str()` is the reason."""
+
+
+class Fetched(NamedTuple):
+    """A whole answer. `url` is where the last redirect led; `public` tells whose address it was."""
+
+    status: int
+    url: str
+    content_type: str
+    body: bytes
+    charset: str | None
+    public: bool
+    truncated: bool
+
+    def text(self) -> str:
+        """The body decoded as it declares itself, else as UTF-8."""
+        try:
+            return self.body.decode(self.charset or "utf-8", "replace")
+        except LookupError:
+            return self.body.decode("utf-8", "replace")
+
+
+class Request(NamedTuple):
+    """What to ask. Headers other than `Accept` go only to the host that was asked first."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None = None
+    timeout: float = 60.0
+    may_be_private: bool = True
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address belongs to the public internet."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return (mapped or ip).is_global and not ip.is_multicast
+
+
+class Fetcher:
+    """Keeps connections between requests; made once, closed with the daemon."""
+
+    def __init__(self, public: Callable[[str], bool] = is_public) -> None:
+        self._client: httpx2.AsyncClient | None = None
+        self._public = public
+
+    async def fetch(self, request: Request) -> Fetched:
+        """Follow redirects to an answer. Raises `FetchError`."""
+        try:
+            async with asyncio.timeout(request.timeout):
+                return await self._follow(request)
+        except TimeoutError as error:
+            raise FetchError(f"timed out after {request.timeout:g} s") from error
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _follow(self, request: Request) -> Fetched:
+        may_be_private = request.may_be_private
+        for _ in range(MAX_REDIRECTS + 1):
+            address, public = await self._resolve(request.url, may_be_private=may_be_private)
+            answer, location = await self._send(request, address, public=public)
+            if location is None:
+                return answer
+            may_be_private = may_be_private and not public
+            request = _redirected(request, answer.status, urljoin(request.url, location))
+        raise FetchError(f"more than {MAX_REDIRECTS} redirects")
+
+    async def _resolve(self, url: str, *, may_be_private: bool) -> tuple[str, bool]:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise FetchError(f"not an http address: {url}")
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(parts.hostname, parts.port or 0, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise FetchError(f"cannot resolve {parts.hostname}") from error
+        addresses = [str(entry[4][0]) for entry in found]
+        public = all(map(self._public, addresses))
+        if not public and not may_be_private:
+            raise FetchError(f"a public page may not lead to the private address {parts.hostname}")
+        return addresses[0], public
+
+    async def _send(
+        self, request: Request, address: str, *, public: bool
+    ) -> tuple[Fetched, str | None]:
+        import httpx2
+
+        parts = urlsplit(request.url)
+        host = f"[{address}]" if ":" in address else address
+        pinned = httpx2.URL(request.url).copy_with(host=host.strip("[]"), fragment=None)
+        named = parts.netloc.rpartition("@")[2]
+        headers = [("Host", named), *request.headers.items()]
+        try:
+            async with self._connected().stream(
+                request.method,
+                pinned,
+                headers=headers,
+                content=request.body,
+                extensions={"sni_hostname": parts.hostname},
+            ) as response:
+                body, truncated = await _limited(response)
+        except httpx2.HTTPError as error:
+            raise FetchError(str(error) or type(error).__name__) from error
+        except httpx2.InvalidURL as error:
+            raise FetchError(str(error)) from error
+        location = response.headers.get("location")
+        kind = response.headers.get("content-type", "")
+        answer = Fetched(
+            response.status_code,
+            request.url,
+            kind,
+            body,
+            response.charset_encoding,
+            public,
+            truncated,
+        )
+        return answer, location if response.status_code in _REDIRECTS else None
+
+    def _connected(self) -> "httpx2.AsyncClient":
+        if self._client is None:
+            import httpx2
+
+            self._client = httpx2.AsyncClient(
+                follow_redirects=False, timeout=None, trust_env=False, cookies=None
+            )
+        # Every request stands for itself: what one server sets, no other call sends.
+        self._client.cookies.clear()
+        return self._client
+
+
+async def _limited(response: "httpx2.Response") -> tuple[bytes, bool]:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_RESPONSE_BYTES:
+            return bytes(body[:MAX_RESPONSE_BYTES]), True
+    return bytes(body), False
+
+
+def _redirected(request: Request, status: int, url: str) -> Request:
+    """The request a redirect asks for. Another host gets no headers that may hold secrets."""
+    before, after = urlsplit(request.url), urlsplit(url)
+    headers = dict(request.headers)
+    if (before.scheme, before.netloc) != (after.scheme, after.netloc):
+        headers = {key: value for key, value in headers.items() if key.lower() == "accept"}
+    if status == 303 or (status in (301, 302) and request.method == "POST"):
+        kept = {key: value for key, value in headers.items() if key.lower() not in _BODY_HEADERS}
+        return request._replace(method="GET", url=url, headers=kept, body=None)
+    return request._replace(url=url, headers=headers)

@@ -1,0 +1,115 @@
+"""From what was typed after `/open` to an address: a file that may be reached, or a URL."""
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urljoin
+
+from stringd.runtime.errors import CommandError
+from stringd.runtime.page import Page, is_web
+from stringd.runtime.paths import FilePath, locate
+from stringd.runtime.registry import Kind, installed, not_installed
+from stringd.runtime.shortcuts import resolve_shortcut
+
+if TYPE_CHECKING:
+    from stringd.runtime.commands.call import Call
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PACKAGE: Final = re.compile(r"(app|tool):([A-Za-z0-9_-]+)(?::[A-Za-z0-9_:-]+)?")
+_BARE_WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class WebAddress(NamedTuple):
+    """A URL. `may_be_private` tells whether the caller asked for it, or a public page did."""
+
+    url: str
+    may_be_private: bool = True
+
+
+class Destination(NamedTuple):
+    """Where `/open` goes. `typed` is how the caller named it; no address means this document."""
+
+    typed: str
+    address: FilePath | WebAddress | None
+    block: str | None
+
+
+def destination(call: "Call", target: str) -> Destination:
+    """Understand a target: path, URL, `#block`, `@shortcut` or package. Raises `CommandError`."""
+    address, mark, block = target.partition("#")
+    wanted = block if mark and block else None
+    if address.startswith("@"):
+        return _through_shortcut(call, address, wanted)
+    if not address:
+        return Destination(target, None, wanted)
+    return Destination(address, resolve(call, address), wanted)
+
+
+def resolve(call: "Call", typed: str) -> FilePath | WebAddress:
+    """The address a caller named. Raises `CommandError`."""
+    package = _PACKAGE.fullmatch(typed)
+    if package is not None:
+        return _package(call, "app" if package[1] == "app" else "tool", package[2])
+    if _BARE_WORD.fullmatch(typed) is not None:
+        uri = installed(call.session.user.home, "app").get(typed)
+        if uri is not None:
+            return WebAddress(uri) if is_web(uri) else locate(call, uri)
+    return _located(call, typed, _open_page(call))
+
+
+def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination:
+    value = resolve_shortcut(call.session, name[1:])
+    if value is None:
+        raise CommandError("NOT_FOUND", f"Shortcut not found: {name}")
+    if isinstance(value, tuple):
+        raise CommandError(
+            "INVALID_TARGET", f"{name} holds several values; pass it to an action instead."
+        )
+    target, _, fragment = value.partition("#")
+    page = _open_page(call)
+    if not target:
+        return Destination(name, None, block or fragment or None)
+    if page is not None and is_web(page.uri):
+        return Destination(name, _from_web_page(page, target), block or fragment or None)
+    return Destination(target, resolve(call, target), block or fragment or None)
+
+
+def _from_web_page(page: Page, target: str) -> WebAddress:
+    """Where a web page's own link leads: to the web, and only to what its reader may reach."""
+    url = _web_url(urljoin(page.uri, target))
+    if url is None:
+        raise CommandError(
+            "FILE_NOT_ALLOWED", f"A web page may link only to web addresses, not to {target}"
+        )
+    return WebAddress(url, may_be_private=not page.public)
+
+
+def _located(call: "Call", typed: str, page: Page | None) -> FilePath | WebAddress:
+    url = _web_url(typed)
+    if url is not None:
+        return WebAddress(url)
+    if typed.startswith(("~", "file://")):
+        return locate(call, typed)
+    if _SCHEME.match(typed):
+        raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {typed}")
+    if page is not None and is_web(page.uri):
+        return WebAddress(urljoin(page.uri, typed), may_be_private=not page.public)
+    return locate(call, typed)
+
+
+def _web_url(typed: str) -> str | None:
+    if typed.startswith("chanflow://"):
+        return f"https://{typed.removeprefix('chanflow://')}"
+    return typed if is_web(typed) else None
+
+
+def _package(call: "Call", kind: Kind, name: str) -> FilePath | WebAddress:
+    home = call.session.user.home
+    uri = installed(home, kind).get(name)
+    if uri is None:
+        raise not_installed(home, kind, name)
+    return WebAddress(uri) if is_web(uri) else locate(call, uri)
+
+
+def _open_page(call: "Call") -> Page | None:
+    location = call.session.location
+    return location.page if location else None

@@ -1,0 +1,247 @@
+"""`/open`, `/back`, `/refresh`, `/source`: moving between documents."""
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Final
+
+from stringd.runtime.addresses import Destination, WebAddress, destination
+from stringd.runtime.commands.call import Call
+from stringd.runtime.commands.listing import list_directory
+from stringd.runtime.errors import CommandError
+from stringd.runtime.loading import load_file
+from stringd.runtime.page import Location, Page
+from stringd.runtime.paths import FilePath, locate
+from stringd.runtime.shortcuts import known_shortcuts
+from stringd.runtime.viewing import current_page, reload, show
+from stringd.runtime.web import load_web
+from stringd.wire.result import Result
+
+LARGE_FILE: Final = 256 * 1024
+"""A file above this is read and rendered outside the loop thread."""
+MAX_HISTORY: Final = 100
+_SHORTCUTS_SHOWN: Final = 8
+_IMAGES: Final = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+_USAGE: Final = """Usage: /open <uri | path | file.md#block | @shortcut>
+Examples:
+  /open README.md
+  /open notes/plan.md#goals
+  /open https://example.com/docs
+  /open @docs"""
+
+
+def open_(call: Call) -> Result | Awaitable[Result]:
+    """Open a document, a block of one, an app, a page or a directory."""
+    target = _unquoted(call.argument.strip())
+    if not target and call.session.topic.type == "app":
+        target = f"app:{call.session.topic.name.partition(':')[0]}"
+    if not target:
+        raise CommandError("INVALID_TARGET", _USAGE)
+    if target.startswith("--edit "):
+        from stringd.runtime.commands.editing import edit
+
+        return edit(call._replace(line=call.line._replace(argument=target[7:].strip(), body=None)))
+    going = destination(call, target)
+    if going.address is None:
+        return _open_block(call, going)
+    if isinstance(going.address, WebAddress):
+        return _open_web(call, going.address, going.block)
+    return _open_local(call, going, going.address)
+
+
+async def back(call: Call) -> Result:
+    """Return to the previous page; if it cannot be loaded again, as it was remembered."""
+    session = call.session
+    if not session.history:
+        raise CommandError("INVALID_TARGET", "No previous page in history.")
+    place = session.history[-1]
+    try:
+        page = await reload(call, place)
+    except CommandError:
+        if place.page is None:
+            raise
+        page = place.page
+    session.history.pop()
+    session.location = Location(page.uri, _existing_block(page, place.block), page)
+    session.directory = None
+    session.changed = True
+    return await _page_result(call, f"Back to {session.shown(page.uri)}")
+
+
+async def refresh(call: Call) -> Result:
+    """Load the current document again; if that fails the old one stays."""
+    session = call.session
+    location = session.location
+    if location is None:
+        raise CommandError("INVALID_TARGET", "No document open.")
+    page = await reload(call, location)
+    session.location = Location(page.uri, _existing_block(page, location.block), page)
+    session.changed = True
+    return await _page_result(call, f"Refreshed {session.shown(page.uri)}")
+
+
+def source(call: Call) -> Result:
+    """The source of the current document, before any conversion."""
+    document = current_page(call).document
+    return Result.page(f"[source: {document.uri}]", document.original)
+
+
+def visit(call: Call, page: Page, block: str | None) -> str:
+    """Make a loaded page current, push the previous one, and render it."""
+    session = call.session
+    if block is not None and not page.document.has_block(block):
+        raise _no_such_block(call, page, block)
+    if session.location is not None:
+        session.history.append(session.location)
+        del session.history[:-MAX_HISTORY]
+    session.location = Location(page.uri, block, page)
+    session.directory = None
+    session.changed = True
+    return show(call, session.location)
+
+
+def _open_block(call: Call, going: Destination) -> Result:
+    """`#block` of the current document: the view changes, the history does not."""
+    page = current_page(call)
+    block = going.block
+    if block is not None and not page.document.has_block(block):
+        raise _no_such_block(call, page, block)
+    call.session.location = Location(page.uri, block, page)
+    call.session.changed = True
+    suffix = f"#{block}" if block else ""
+    message = f"Opened {call.session.shown(page.uri)}{suffix}"
+    return Result.page(message, show(call, call.session.location))
+
+
+def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awaitable[Result]:
+    if file.real.is_dir():
+        index = file.path / "string.md"
+        if not index.is_file():
+            call.session.directory = file.path
+            call.session.changed = True
+            return list_directory(call, file, going.typed)
+        file = locate(call, str(index))
+    kind = _IMAGES.get(file.path.suffix.lower())
+    if kind is not None and file.real.is_file():
+        return _image(call, file, kind)
+    if _size(file.real) > LARGE_FILE:
+        return asyncio.to_thread(_open_file, call, going, file)
+    page = _load(call, going, file)
+    if going.block is None and page.document.default_action in page.document.actions:
+        return _open_with_default(call, page, going.block)
+    return _opened(call, page, going.block)
+
+
+def _open_file(call: Call, going: Destination, file: FilePath) -> Result:
+    return _opened(call, _load(call, going, file), going.block)
+
+
+async def _open_with_default(call: Call, page: Page, block: str | None) -> Result:
+    return await with_default_action(call, _opened(call, page, block))
+
+
+async def _open_web(call: Call, address: WebAddress, block: str | None) -> Result:
+    try:
+        page = await load_web(call, address.url, may_be_private=address.may_be_private)
+    except CommandError as error:
+        if error.code == "NOT_FOUND":
+            raise CommandError(error.code, f"{error.message}\n{_url_hint(call)}") from error
+        raise
+    result = _opened(call, page, block)
+    return result if block else await with_default_action(call, result)
+
+
+def _opened(call: Call, page: Page, block: str | None) -> Result:
+    text = visit(call, page, block)
+    suffix = f"#{block}" if block else ""
+    message = f"Opened {call.session.shown(page.uri)}{suffix}"
+    return Result.page(f"{message}\n{page.notice}" if page.notice else message, text)
+
+
+async def _page_result(call: Call, message: str) -> Result:
+    location = call.session.location
+    assert location is not None
+    result = Result.page(message, show(call, location))
+    return result if location.block else await with_default_action(call, result)
+
+
+async def with_default_action(call: Call, result: Result) -> Result:
+    """A page's reply followed by what its default action answers, if it has one that runs."""
+    location = call.session.location
+    assert location is not None
+    assert location.page is not None
+    document = location.page.document
+    action = document.actions.get(document.default_action or "")
+    if action is None or call.runtime.run_default is None:
+        return result
+    output = await call.runtime.run_default(call, action)
+    if output is None:
+        return result
+    return Result.page(result.message, f"{result.content}\n\n---\n\n{output}")
+
+
+def _load(call: Call, going: Destination, file: FilePath) -> Page:
+    try:
+        return load_file(call, file._replace(typed=going.typed))
+    except CommandError as error:
+        if error.code != "NOT_FOUND":
+            raise
+        raise CommandError("NOT_FOUND", f"{error.message}\n{_file_hint(call, going)}") from error
+
+
+def _file_hint(call: Call, going: Destination) -> str:
+    hint = "Recovery: Use /ls to list available files, or check the path spelling."
+    typed = going.typed
+    if call.cwd and not typed.startswith((".", "/", "~")) and (Path(call.cwd) / typed).exists():
+        return f"{hint}\nIt exists in {call.cwd}: /open ./{typed}"
+    return hint
+
+
+def _url_hint(call: Call) -> str:
+    names = [f"@{name}" for name in known_shortcuts(call.session)]
+    if not names:
+        return (
+            "Recovery: Verify the URL spelling, scheme, and path. "
+            "Use /info to see shortcuts on the current page."
+        )
+    more = len(names) - _SHORTCUTS_SHOWN
+    shown = ", ".join(names[:_SHORTCUTS_SHOWN])
+    rest = f", +{more} more (run /info)" if more > 0 else ""
+    return f"Recovery: Verify the URL, or use a shortcut from the current page: {shown}{rest}"
+
+
+def _no_such_block(call: Call, page: Page, block: str) -> CommandError:
+    ids = page.document.block_ids
+    known = f"Available blocks: {', '.join(ids)}" if ids else "This document has no blocks."
+    shown = call.session.shown(page.uri)
+    return CommandError("BLOCK_NOT_FOUND", f"Block not found: #{block} in {shown}\n{known}")
+
+
+def _existing_block(page: Page, block: str | None) -> str | None:
+    return block if block is not None and page.document.has_block(block) else None
+
+
+def _image(call: Call, file: FilePath, kind: str) -> Result:
+    """An image is described, not shown; the current document stays."""
+    shown = call.session.shown(file.path.as_uri())
+    size = _size(file.real)
+    return Result.page(f"Opened {shown}", f"path: {file.path}\ntype: {kind}\nsize: {size} bytes")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _unquoted(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    return text

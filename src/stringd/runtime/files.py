@@ -1,0 +1,120 @@
+"""Reading and writing the user's files: text that survives a round trip, writes that are whole."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stringd.runtime.errors import CommandError
+from stringd.runtime.paths import FilePath
+from stringd.runtime.storage import write_atomically
+
+MAX_FILE_BYTES: Final = 256 * 1024 * 1024
+"""Larger files are refused instead of filling the memory several times over."""
+_SNIFFED: Final = 8192
+
+
+class FileText(NamedTuple):
+    """A file as text. Bytes that are no UTF-8 come back unchanged when it is written."""
+
+    text: str
+    digest: bytes
+    mode: int
+
+
+def digest(data: bytes) -> bytes:
+    """What identifies a file's content."""
+    return hashlib.sha256(data).digest()
+
+
+def encode(text: str) -> bytes:
+    """Text as a file holds it."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decode(data: bytes) -> str:
+    """A file's bytes as text, lossless for `encode`."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def read_text(file: FilePath) -> FileText:
+    """Read a text file. Raises `CommandError`; messages name the path as it was typed."""
+    data, mode = _read(file)
+    if b"\0" in data[:_SNIFFED]:
+        raise CommandError(
+            "LOAD_ERROR",
+            f"Failed to read {file.typed}: it is a binary file ({len(data)} bytes).\n"
+            "Recovery: /exec file <path> tells what it is.",
+        )
+    return FileText(decode(data), digest(data), mode)
+
+
+def _read(file: FilePath) -> tuple[bytes, int]:
+    try:
+        # Not blocking on a FIFO or a device: only regular files are read.
+        descriptor = os.open(file.real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise CommandError("NOT_FOUND", f"File not found: {file.typed}") from error
+    except OSError as error:
+        raise _unreadable(file, error.strerror or str(error)) from error
+    with os.fdopen(descriptor, "rb") as handle:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise _unreadable(file, "it is a directory")
+        if not stat.S_ISREG(status.st_mode):
+            raise _unreadable(file, "it is not a regular file")
+        if status.st_size > MAX_FILE_BYTES:
+            raise _unreadable(file, f"it has {status.st_size} bytes, limit is {MAX_FILE_BYTES}")
+        try:
+            return handle.read(), stat.S_IMODE(status.st_mode)
+        except OSError as error:
+            raise _unreadable(file, error.strerror or str(error)) from error
+
+
+def write_text(file: FilePath, text: str, mode: int | None = None) -> bytes:
+    """Replace a file's text in one step, keeping its mode. Returns what was written.
+
+    Raises `CommandError`; the file is then as it was.
+    """
+    data = encode(text)
+    try:
+        write_atomically(file.real, data, _new_file_mode() if mode is None else mode)
+    except OSError as error:
+        raise CommandError(
+            "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror or error}"
+        ) from error
+    return data
+
+
+def make_parents(file: FilePath) -> None:
+    """Create the directories above a file. Raises `CommandError`."""
+    try:
+        file.real.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(
+            "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror or error}"
+        ) from error
+
+
+def exists(file: FilePath) -> bool:
+    """Whether anything is there, dangling links included."""
+    return os.path.lexists(file.real)
+
+
+def _unreadable(file: FilePath, reason: str) -> CommandError:
+    return CommandError("LOAD_ERROR", f"Failed to read {file.typed}: {reason}")
+
+
+def _new_file_mode() -> int:
+    mask = _umask()
+    return 0o666 & ~mask
+
+
+def _umask() -> int:
+    """The process umask; on Linux without changing it, as another thread may create files."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(next(line for line in status.splitlines() if line.startswith("Umask"))[6:], 8)
+    except (OSError, StopIteration, ValueError):
+        return 0o022

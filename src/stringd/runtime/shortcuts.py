@@ -1,0 +1,44 @@
+"""Resolving `@name` in a session."""
+
+from typing import TYPE_CHECKING
+
+from stringd.runtime.loading import absolute_target
+
+if TYPE_CHECKING:
+    from stringd.runtime.page import Page
+    from stringd.runtime.session import Session, ShortcutValue
+
+
+def resolve_shortcut(session: "Session", name: str) -> "ShortcutValue | None":
+    """What `@name` stands for: page, action answers, last rendering, menus; None if unknown."""
+    page = session.location.page if session.location else None
+    if page is None:
+        return None
+    ident = name.removeprefix("page.")
+    shortcut = page.document.shortcuts.get(ident)
+    if shortcut is not None:
+        return absolute_target(shortcut.target, page.uri)
+    if name in session.value_shortcuts:
+        return session.value_shortcuts[name]
+    if ident in session.auto_shortcuts:
+        return absolute_target(session.auto_shortcuts[ident], page.uri)
+    return _menu_target(page, name)
+
+
+def known_shortcuts(session: "Session") -> list[str]:
+    """Every name `resolve_shortcut` knows, in the order it looks, without `@`."""
+    page = session.location.page if session.location else None
+    if page is None:
+        return []
+    menus = (entry.id for menu in page.menus.values() for entry in menu.entries)
+    names = (*page.document.shortcuts, *session.value_shortcuts, *session.auto_shortcuts, *menus)
+    return list(dict.fromkeys(names))
+
+
+def _menu_target(page: "Page", name: str) -> str | None:
+    entries = [entry for menu in page.menus.values() for entry in menu.entries]
+    for entry in entries:
+        if entry.id == name:
+            return entry.target
+    short = (entry.target for entry in entries if entry.id.partition(".")[2] == name)
+    return next(short, None)

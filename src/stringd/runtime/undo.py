@@ -1,0 +1,71 @@
+"""One step back per topic: what a file was before this topic's last edit of it."""
+
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+
+from stringd.runtime.files import decode, encode
+from stringd.runtime.storage import make_private_directory, write_atomically
+
+if TYPE_CHECKING:
+    from stringd.runtime.session import Session
+
+
+class UndoRecord(msgspec.Struct, frozen=True):
+    """What is stored. Content that is no UTF-8 is kept as base64."""
+
+    version: int
+    user: str
+    topic: str
+    path: str
+    existed: bool
+    content: str | None
+    content_base64: str | None
+    mode: int
+    sha256: str
+    """Of the file after the edit: what must still be there for the step back."""
+    time: str
+
+    def previous(self) -> str:
+        """The text before the edit."""
+        if self.content_base64 is not None:
+            return decode(base64.b64decode(self.content_base64))
+        return self.content or ""
+
+
+def content_fields(text: str) -> tuple[str | None, str | None]:
+    """`content` and `content_base64` for a text."""
+    data = encode(text)
+    try:
+        return data.decode("utf-8"), None
+    except UnicodeDecodeError:
+        return None, base64.b64encode(data).decode("ascii")
+
+
+def store(data_dir: Path, session: "Session", record: UndoRecord) -> None:
+    """Remember a step back, instead of the topic's earlier one."""
+    path = _path(data_dir, session)
+    make_private_directory(path.parent)
+    write_atomically(path, msgspec.json.encode(record), 0o600)
+
+
+def load(data_dir: Path, session: "Session") -> UndoRecord | None:
+    """The topic's step back, if it has one that can be read."""
+    try:
+        return msgspec.json.decode(_path(data_dir, session).read_bytes(), type=UndoRecord)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def forget(data_dir: Path, session: "Session") -> None:
+    """Drop the topic's step back."""
+    _path(data_dir, session).unlink(missing_ok=True)
+
+
+def _path(data_dir: Path, session: "Session") -> Path:
+    user, topic = quote(session.user.id, safe=""), quote(session.topic.canonical, safe="")
+    # A user called `..` must not leave the directory either.
+    return data_dir / "undo" / f"u-{user}" / topic / "last.json"
