@@ -21,8 +21,8 @@ class LiveShell(Protocol):
     """A running shell, as far as a session cares: it stands somewhere and can be ended."""
 
     @property
-    def place(self) -> str | None:
-        """The directory it stands in, None when it has ended."""
+    def directory(self) -> str:
+        """The directory it stands in."""
 
     async def close(self) -> None:
         """End the shell and everything it started."""
@@ -86,8 +86,7 @@ class Session:
     def detail(self) -> str:
         """What `/topics` says about this topic."""
         if self.topic.type == "bash":
-            place = self.shell.place if self.shell else None
-            return f"cwd: {place}" if place else "(no shell)"
+            return f"cwd: {self.shell.directory}" if self.shell else "(no shell)"
         shown = self.shown_path()
         return f"current: {shown}" if shown else "(no doc)"
 
