@@ -14,7 +14,7 @@ import termios
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -170,20 +170,20 @@ def running_gate(
     *options: str,
     arming: int = 0,
     size: tuple[int, int] = (30, 100),
-    prefix: Sequence[str] = (),
-    **env: str,
+    program: Sequence[str] = (sys.executable, "-m", "stringd"),
+    env: Mapping[str, str] | None = None,
 ) -> Iterator[RunningGate]:
-    """The real program; `prefix` can be a command that becomes another user first."""
+    """The real program; `program` may become another user first."""
     path = folder / "gate.sock"
     settings = {
         **os.environ,
         "TERM": "xterm",
         "STRINGD_DATA_DIR": str(folder / "data"),
         "NO_COLOR": "1",
-        **env,
+        **(env or {}),
     }
-    argv = [sys.executable, "-m", "stringd", "gate", "--socket", str(path), "--no-bell"]
-    terminal = Terminal([*prefix, *argv, "--arming", str(arming), *options], settings, size)
+    argv = [*program, "gate", "--socket", str(path), "--no-bell", "--arming", str(arming)]
+    terminal = Terminal([*argv, *options], settings, size)
     try:
         terminal.wait_for("Questions appear here")
         yield RunningGate(terminal, path, folder / "data")

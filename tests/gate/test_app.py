@@ -85,7 +85,7 @@ def test_n_alone_is_a_plain_no(gate: RunningGate, rest: str) -> None:
 
 def test_no_key_is_a_timeout(home: Path) -> None:
     with (
-        running_gate(home, STRINGD_GATE_PROMPT_TIMEOUT="1") as gate,
+        running_gate(home, env={"STRINGD_GATE_PROMPT_TIMEOUT": "1"}) as gate,
         gate.ask(request(["true"])) as connection,
     ):
         gate.terminal.wait_for("Execute? [y/N] (1s timeout, default=N)")
@@ -96,7 +96,7 @@ def test_no_key_is_a_timeout(home: Path) -> None:
 @proves("GATE-ASK-04")
 def test_a_key_pressed_as_the_question_appears_decides_nothing(home: Path) -> None:
     with (
-        running_gate(home, arming=10_000, STRINGD_GATE_PROMPT_TIMEOUT="1") as gate,
+        running_gate(home, arming=10_000, env={"STRINGD_GATE_PROMPT_TIMEOUT": "1"}) as gate,
         gate.ask(request(["touch", str(home / "ran")])) as connection,
     ):
         gate.terminal.type("y")
@@ -323,7 +323,7 @@ def test_bold_and_the_bell_are_used_unless_switched_off(home: Path) -> None:
 
 def test_a_command_that_overruns_is_reported_to_both(home: Path) -> None:
     with (
-        running_gate(home, STRINGD_GATE_EXEC_TIMEOUT="1") as gate,
+        running_gate(home, env={"STRINGD_GATE_EXEC_TIMEOUT": "1"}) as gate,
         gate.ask(request(["sleep", "600"])) as connection,
     ):
         gate.terminal.wait_for(QUESTION)

@@ -1,0 +1,229 @@
+"""Real sudo, a real password and a real terminal, as an account made for these tests."""
+
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import stringd
+from tests.gate.support import PATIENCE, QUESTION, RunningGate, running_gate
+from tests.gate.test_execute import processes_with
+from tests.gate.test_turns import until
+from tests.requirements import proves
+
+NEEDED = ("sudo", "useradd", "userdel", "chpasswd", "setpriv", "visudo")
+MISSING = [name for name in NEEDED if shutil.which(name) is None]
+AS_ROOT_QUESTION = "Execute as root? [y/N] (60s timeout, default=N)"
+
+pytestmark = [
+    pytest.mark.skipif(os.getuid() != 0, reason="only root can make the account these tests need"),
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+]
+
+
+def _python_for_everyone() -> str | None:
+    """An interpreter that other accounts may run: ours may lie in somebody's home."""
+    for candidate in (sys.executable, "/usr/bin/python3"):
+        check = "import sys; sys.exit(sys.version_info < (3, 11))"
+        words = ["setpriv", "--reuid", "65534", "--clear-groups", candidate, "-c", check]
+        try:
+            if subprocess.run(words, capture_output=True, check=False).returncode == 0:
+                return candidate
+        except OSError:
+            continue
+    return None
+
+
+@dataclass
+class Account:
+    """A user of this machine, and a place where it can run stringd."""
+
+    name: str
+    password: str
+    home: Path
+    python: str
+    sudoers: Path
+
+    def program(self) -> list[str]:
+        entry = pwd.getpwnam(self.name)
+        ids = ["--reuid", str(entry.pw_uid), "--regid", str(entry.pw_gid), "--clear-groups"]
+        return ["setpriv", *ids, self.python, "-m", "stringd"]
+
+    def env(self) -> dict[str, str]:
+        path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        return {"PYTHONPATH": str(self.home), "HOME": str(self.home), "PATH": path}
+
+    def may(self, rule: str) -> None:
+        """Give the account these rights, and none else."""
+        self.sudoers.write_text(f"{self.name} {rule}\nDefaults:{self.name} !lecture\n")
+        self.sudoers.chmod(0o440)
+        subprocess.run(["visudo", "-cqf", str(self.sudoers)], check=True)
+        # A password given in another test must not count in this one.
+        shutil.rmtree(f"/run/sudo/ts/{self.name}", ignore_errors=True)
+        Path(f"/run/sudo/ts/{self.name}").unlink(missing_ok=True)
+
+    @contextmanager
+    def gate(self, **env: str) -> Iterator[RunningGate]:
+        everything = self.env() | env
+        with running_gate(self.home, program=self.program(), env=everything) as gate:
+            yield gate
+
+    def request(self, gate: RunningGate, *words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*self.program(), "request", "--socket", str(gate.path), *words],
+            env=self.env(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd="/",
+        )
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[Account]:
+    python = _python_for_everyone()
+    if python is None:
+        pytest.skip("no Python 3.11 that another account may run")
+    name = f"stringd{secrets.token_hex(3)}"
+    home = Path(tempfile.mkdtemp(prefix="sd"))
+    sudoers = Path(f"/etc/sudoers.d/{name}")
+    password = secrets.token_urlsafe(12)
+    made = subprocess.run(
+        ["useradd", "-M", "-d", str(home), name], capture_output=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip(f"no account could be made: {made.stderr.decode().strip()}")
+    try:
+        subprocess.run(["chpasswd"], input=f"{name}:{password}", text=True, check=True)
+        shutil.copytree(Path(stringd.__file__).parent, home / "stringd")
+        for path in [home, *home.rglob("*")]:
+            shutil.chown(path, name)
+            path.chmod(0o755)
+        yield Account(name, password, home, python, sudoers)
+    finally:
+        sudoers.unlink(missing_ok=True)
+        subprocess.run(["userdel", name], capture_output=True, check=False)
+        shutil.rmtree(home)
+
+
+def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
+
+
+@proves("GATE-EXE-07")
+def test_sudo_asks_for_the_password_on_the_approvers_terminal(account: Account) -> None:
+    account.may("ALL=(ALL) ALL")
+    with account.gate() as gate:
+        asked = account.request(gate, "id", "-u")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        gate.terminal.wait_for("password for")
+        gate.terminal.type(f"{account.password}\n")
+        assert finished(asked) == (0, "0\n", "")
+        gate.terminal.wait_for("exit 0")
+        assert account.password not in gate.terminal.screen
+        assert termios.tcgetattr(gate.terminal.slave) == gate.terminal.settings
+        denied = account.request(gate, "id")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("x")
+        assert finished(denied)[2] == "Request denied.\n"
+
+
+@proves("GATE-EXE-07")
+def test_a_privileged_pipeline_asks_for_the_password_once(account: Account) -> None:
+    account.may("ALL=(ALL) ALL")
+    with account.gate() as gate:
+        asked = account.request(gate, "id", "-u", "|", "cat", "-n", "|", "cat")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        gate.terminal.wait_for("password for")
+        gate.terminal.type(f"{account.password}\n")
+        assert finished(asked) == (0, "     1\t0\n", "")
+        gate.terminal.wait_for("exit [0, 0, 0]")
+        assert gate.terminal.screen.count("password for") == 1
+
+
+@proves("GATE-EXE-07")
+def test_a_rule_for_one_command_is_enough(account: Account) -> None:
+    """Nothing is wrapped around the command and no variable is forced on it."""
+    found = shutil.which("id", path=account.env()["PATH"])
+    account.may(f"ALL=(root) NOPASSWD: {found}")
+    with account.gate() as gate:
+        asked = account.request(gate, "id", "-u")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        assert finished(asked) == (0, "0\n", "")
+        other = account.request(gate, "whoami")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        gate.terminal.wait_for("password for")
+        gate.terminal.type("\x03")
+        assert finished(other)[0] != 0
+
+
+def test_a_variable_of_the_request_reaches_the_command(account: Account) -> None:
+    account.may("ALL=(ALL) NOPASSWD: ALL")
+    with account.gate() as gate:
+        asked = account.request(gate, "--env", "TZ=Mars/Olympus", "printenv", "TZ")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        assert finished(asked) == (0, "Mars/Olympus\n", "")
+
+
+@proves("GATE-EXE-04")
+@pytest.mark.parametrize(
+    "words", [["sleep"], ["sh", "-c", 'trap "" TERM HUP INT; sleep "$1"', "sh"]]
+)
+def test_the_time_limit_ends_what_root_owns(account: Account, words: Sequence[str]) -> None:
+    account.may("ALL=(ALL) NOPASSWD: ALL")
+    marker = f"6{secrets.randbelow(10**8)}"
+    with account.gate(STRINGD_GATE_EXEC_TIMEOUT="1") as gate:
+        asked = account.request(gate, *words, marker)
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        assert finished(asked) == (1, "", "Error: command timed out after 1s\n")
+        assert processes_with(marker) == []
+        # And the gate goes on.
+        again = account.request(gate, "id", "-u")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        assert finished(again) == (0, "0\n", "")
+
+
+@proves("GATE-END-01")
+def test_ending_the_gate_ends_what_root_owns(account: Account) -> None:
+    account.may("ALL=(ALL) NOPASSWD: ALL")
+    marker = f"6{secrets.randbelow(10**8)}"
+    ready = account.home / f"ready{marker}"
+    with account.gate() as gate:
+        asked = account.request(gate, "sh", "-c", f"touch {ready}; exec sleep {marker}")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        until(lambda: ready.exists() and bool(processes_with(marker)))
+        gate.terminal.process.send_signal(signal.SIGTERM)
+        assert finished(asked) == (1, "", "Error: daemon shutting down\n")
+        assert gate.terminal.process.wait(PATIENCE) == -signal.SIGTERM
+        assert processes_with(marker) == []
+
+
+def test_another_account_is_hung_up_on(account: Account) -> None:
+    account.may("ALL=(ALL) ALL")
+    with account.gate() as gate:
+        words = [sys.executable, "-m", "stringd", "request", "--socket", str(gate.path), "id"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        assert done.returncode == 1
+        assert "server closed connection without response" in done.stderr
+        gate.terminal.wait_for("rejecting connection from uid 0")
+        assert QUESTION not in gate.terminal.screen
