@@ -107,6 +107,15 @@ def test_shortcuts_come_from_links_and_definition_lines() -> None:
     }
 
 
+def test_a_page_shortcut_has_a_long_form() -> None:
+    document = parse("[@docs D](d.md)")
+    assert (
+        document.shortcut("docs") == document.shortcut("page.docs") == Shortcut("docs", "D", "d.md")
+    )
+    assert document.shortcut("page.nope") is None
+    assert document.warnings() == parse("[D][@page.docs]\n[@docs]: d.md").warnings()
+
+
 def test_a_duplicate_shortcut_gets_an_id_of_its_own_and_a_warning() -> None:
     document = parse("[@d One](a.md) [@d2 Two](b.md) [@d Three](c.md) [@d Same](a.md)")
     assert {key: each.target for key, each in document.shortcuts.items()} == {

@@ -23,6 +23,7 @@ from stringd.documents import html_to_markdown
         ("<body><script>x()</script><style>y</style>hi<footer>f</footer></body>", "hi"),
         ("plain", "plain"),
         ("", ""),
+        ("<pre><code class='language-act.x'>CLI ls</code></pre>", "```\nCLI ls\n```"),
         ("<p>[!include:x](/etc/passwd)</p>", "\\[!include:x\\](/etc/passwd)"),
     ],
 )

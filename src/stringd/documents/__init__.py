@@ -48,6 +48,7 @@ from stringd.documents.render import (
 from stringd.documents.scaffold import NO_LINKS, nav_scaffold
 from stringd.documents.scan import newline_of, with_newlines
 from stringd.documents.shortcuts import Menu, MenuEntry, Shortcut
+from stringd.documents.sources import inline_sources
 from stringd.documents.views import numbered, preview
 
 __all__ = [
@@ -85,6 +86,7 @@ __all__ = [
     "diff",
     "find_block",
     "html_to_markdown",
+    "inline_sources",
     "is_flag",
     "line_count",
     "lines_text",

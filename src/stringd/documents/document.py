@@ -248,6 +248,10 @@ class Document:
         """Whether `#id` can be opened: a block, a heading, or an include of that id."""
         return any(each.id == ident for each in self.includes) or self.find_block(ident) is not None
 
+    def shortcut(self, ident: str) -> Shortcut | None:
+        """The page shortcut `@ident`; `@page.ident` is its long form."""
+        return self.shortcuts.get(ident) or self.shortcuts.get(ident.removeprefix("page."))
+
     def _text(self, key: str) -> str | None:
         value = self.frontmatter.get(key)
         return value if isinstance(value, str) else None

@@ -68,6 +68,7 @@ def _content(html: str) -> str:
         return ""
     part.strip_tags(_CHROME)
     _escape_text(part)
+    _drop_action_languages(part)
     _write_marks(part)
     return part.inner_html or ""
 
@@ -99,6 +100,13 @@ def _escaped(text: str) -> str:
     if start[3]:
         return text[: start.end()] + _BACKSLASH + text[start.end() :]
     return start[1] + _BACKSLASH + text[start.end(1) :]
+
+
+def _drop_action_languages(part: "LexborNode") -> None:
+    """`class="language-act.x"` would make a code sample an action of the page."""
+    for code in part.css("pre, code"):
+        if "act." in (code.attributes.get("class") or ""):
+            del code.attrs["class"]
 
 
 def _write_marks(part: "LexborNode") -> None:
