@@ -90,10 +90,15 @@ class RunState:
     def _mark_step(self, name: str, state: State, usage: Usage | None = None) -> None:
         node = next((each for each in self._steps(name, state)), None)
         self.tree.state = "running"
+        if node is not None and self.tree.kind == "sequential":
+            # What stands before a started step and never showed was done in an earlier segment.
+            for earlier in self.tree.children[: self.tree.children.index(node)]:
+                earlier.state = "done"
         if node is not None:
             node.state = state
             node.times += state == "running"
-            node.usage = usage or node.usage
+            if usage is not None and node.kind != "agent":
+                node.usage += usage
         if self.prompt is not None and state == "done":
             self.prompt = None
 
@@ -109,7 +114,7 @@ class RunState:
         node = node or (nodes[0] if nodes else None)
         if node is not None:
             node.state = state
-            node.usage = usage or node.usage
+            node.usage += usage or Usage()
 
     def _stream(self, agent: str, event: stream.AgentStreamEvent) -> None:
         match event:

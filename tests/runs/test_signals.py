@@ -1,0 +1,28 @@
+"""When an observer's verdict ends a cycle."""
+
+import pytest
+
+from stringd.runs.signals import breaks
+from stringd.runs.strategy.definition import MatchMode
+from tests.requirements import proves
+
+
+@proves("RUN-24")
+@pytest.mark.parametrize(
+    ("mode", "verdict", "expected"),
+    [
+        ("substring", "we are NOT DONE yet", True),
+        ("substring", "go on", False),
+        ("first-line", "\n  Done  \nmore", True),
+        ("first-line", "done, almost", False),
+        ("first-line", "done now", True),
+        ("first-line", "well\ndone", False),
+        ("any-line", "well\ndone", True),
+        ("any-line", "well\nabandoned", False),
+        ("any-line", "undone", False),
+        ("exact", "  DONE\n", True),
+        ("exact", "done.", False),
+    ],
+)
+def test_each_mode_matches_what_it_says(mode: MatchMode, verdict: str, expected: bool) -> None:
+    assert breaks(verdict, ["stop", "done"], mode) is expected
