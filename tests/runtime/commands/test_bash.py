@@ -1,5 +1,7 @@
 """Bash topics and `/exec` through a real daemon."""
 
+import os
+import select
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
@@ -9,6 +11,7 @@ import pytest
 from tests.requirements import proves
 from tests.runtime.commands.conftest import USER, Caller, StartDaemon
 from tests.runtime.shell.support import alive
+from tests.support.daemon import WAIT_SECONDS
 
 SECRET = "marker-71c2"
 
@@ -175,6 +178,16 @@ def test_deleting_a_user_and_stopping_the_daemon_end_their_shells(
     pids = _started(again, "bash:one")
     again.daemon.stop()
     assert not any(map(alive, pids))
+
+
+@proves("BASH-14")
+def test_shells_do_not_outlive_a_daemon_that_crashed(start_daemon: StartDaemon) -> None:
+    call = start_daemon()
+    pid = int(call("bash:one", "echo $$").content.rpartition("\n")[2])
+    ended = os.pidfd_open(pid)
+    call.daemon.kill()
+    assert select.select([ended], [], [], WAIT_SECONDS)[0]
+    os.close(ended)
 
 
 def _started(call: Caller, topic: str) -> list[int]:

@@ -5,6 +5,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Final, NamedTuple
 
 from stringd.runtime.shell.child import Child, start_child
@@ -35,13 +36,12 @@ def launch(
     """Start bash in `cwd`. Raises `ShellUnavailableError`."""
     path, mark = bash_path(), secrets.token_hex(16)
     environment = child_environment(base, home=home, variables=variables, mark=mark)
-    try:
-        terminal = Terminal(on_data)
-    except OSError as error:
-        raise ShellUnavailableError(error.strerror or str(error)) from error
-    ours, theirs = socket.socketpair()
-    try:
-        with theirs, open(os.devnull, "r+b", buffering=0) as nowhere:
+    with ExitStack() as undo:
+        try:
+            terminal = Terminal(on_data)
+            undo.callback(terminal.close)
+            ours, theirs = map(undo.enter_context, socket.socketpair())
+            nowhere = undo.enter_context(open(os.devnull, "r+b", buffering=0))
             child = start_child(
                 (path, *_OPTIONS),
                 environment=environment,
@@ -49,10 +49,11 @@ def launch(
                 files=(theirs.fileno(), nowhere.fileno(), nowhere.fileno()),
                 terminal=terminal.theirs,
             )
-    except OSError as error:
-        terminal.close()
-        ours.close()
-        raise ShellUnavailableError(error.strerror or str(error)) from error
+        except OSError as error:
+            raise ShellUnavailableError(error.strerror or str(error)) from error
+        undo.pop_all()
+        nowhere.close()
+        theirs.close()
     return Bash(child, terminal, ours, mark)
 
 

@@ -34,9 +34,9 @@ class Child:
             os.kill(self.pid, number)
 
     def _reap(self) -> None:
-        _, status = os.waitpid(self.pid, 0)
         self._loop.remove_reader(self._handle)
         os.close(self._handle)
+        _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
             self.signal = signal.Signals(-code) if -code in set(signal.Signals) else None
@@ -64,7 +64,13 @@ def start_child(
             _become(argv, environment, cwd, files, terminal)
         finally:
             os._exit(_COULD_NOT_START)
-    return Child(pid)
+    try:
+        return Child(pid)
+    except OSError:
+        # Too many open files: nobody would ever learn of its end.
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
 
 
 def _become(

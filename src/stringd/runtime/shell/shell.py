@@ -41,6 +41,7 @@ class Command:
         self.text = text
         self.output = Output()
         self.printed_at = now
+        self.told_waiting_at: float | None = None
         self.status: int | None = None
         self.expiry: asyncio.TimerHandle | None = None
         self.expired = False
@@ -275,9 +276,14 @@ class Shell:
         quiet = self._limits.quiet
         if command.expired:
             return None
-        if silent >= quiet * _WAITING_SHARE and self._foreground.waits_for_input():
+        over = left is not None and left <= 0
+        # Who knows that it waits and still wants to wait shall get the time asked for.
+        news = left is None or command.told_waiting_at != command.printed_at
+        settled = silent >= quiet * _WAITING_SHARE and news
+        if (over or settled) and self._foreground.waits_for_input():
+            command.told_waiting_at = command.printed_at
             return self._unfinished(command, Ending.WAITING, wording.waiting(command.title))
-        if left is not None and left <= 0:
+        if over:
             return self._unfinished(command, Ending.RUNNING, wording.running(command.title))
         if left is None and silent >= quiet:
             note = wording.silent(command.title, quiet)

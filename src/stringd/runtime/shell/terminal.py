@@ -13,6 +13,8 @@ COLUMNS: Final = 200
 ROWS: Final = 24
 # Reads of one loop turn: a noisy program must not starve everyone else.
 _READS_PER_TURN: Final = 64
+# A terminal hands out about 4 KB at a time.
+_LONGEST_READ: Final = 8192
 # More than the kernel buffers: what was written before a moment has arrived after this much.
 _KERNEL_BUFFER: Final = 1024 * 1024
 # A terminal takes about 4 KB of unread input; nobody types this much ahead.
@@ -110,7 +112,7 @@ class Terminal:
         if not self._open:
             return b""
         try:
-            return os.read(self._ours, 65536)
+            return os.read(self._ours, _LONGEST_READ)
         except (BlockingIOError, InterruptedError):
             return b""
         except OSError:
