@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from stringd.runs.service import RunService
 from stringd.runtime.runtime import Runtime
 from stringd.server import sessions, users
+from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.connection import not_an_upgrade
 from stringd.server.exec import ExecEndpoint
 from stringd.server.guard import Guard
@@ -47,6 +48,7 @@ class App:
         self._sessions = sessions.SessionEndpoints(self.runtime, log)
         self._routes: dict[tuple[str, str], Endpoint] = {
             ("POST", "/exec"): ExecEndpoint(self.runtime, log, settings.queue_timeout),
+            ("POST", "/chanflow"): ChanFlowEndpoint(self.runtime, settings.queue_timeout),
             ("GET", "/users"): self._users.list,
             ("POST", "/users"): self._users.register,
             ("GET", "/sessions"): self._sessions.list,

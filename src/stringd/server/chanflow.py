@@ -1,0 +1,136 @@
+"""`POST /chanflow`: a text with ChanFlow blocks in, the reply blocks out, in order.
+
+Blocks of different topics run side by side, blocks of one topic one after the other.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs
+
+from stringd.runtime.errors import QueueFullError, QueueTimeoutError, UnknownUserError
+from stringd.runtime.queue import MAX_WAITING
+from stringd.runtime.runtime import Answer
+from stringd.server.exec import require_user, working_directory
+from stringd.server.http import CORS_HEADERS, HttpError, Request, Response
+from stringd.wire import chanflow
+from stringd.wire.body import BodyError, parse_object
+from stringd.wire.result import Result, transport_text
+from stringd.wire.topic import InvalidTopicError, parse_topic
+
+if TYPE_CHECKING:
+    from stringd.runtime.runtime import Runtime
+    from stringd.runtime.session import Slot
+
+_HEAD: Final = b"Content-Type: text/plain; charset=utf-8\r\n" + CORS_HEADERS
+MAX_BLOCKS: Final = 100
+"""More blocks than this in one text are a mistake, not a plan."""
+
+
+class ChanFlowEndpoint:
+    """Runs every string block of a text and answers with their reply blocks."""
+
+    def __init__(self, runtime: "Runtime", queue_timeout: float) -> None:
+        self._runtime = runtime
+        self._queue_timeout = queue_timeout
+
+    async def __call__(self, request: Request) -> Response:
+        user_id = require_user(self._runtime, request)
+        text, cwd = _text_and_directory(request)
+        blocks = chanflow.parse(text)
+        if len(blocks) > MAX_BLOCKS:
+            raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
+        replies = await self._run_all(user_id, blocks, cwd)
+        return Response(200, _HEAD, chanflow.join(replies).encode("utf-8", "replace"))
+
+    async def _run_all(
+        self,
+        user_id: str,
+        blocks: Sequence[chanflow.Block | chanflow.BrokenBlock],
+        cwd: str | None,
+    ) -> list[str]:
+        replies = [""] * len(blocks)
+        lanes: dict[str, list[int]] = {}
+        for index, block in enumerate(blocks):
+            if isinstance(block, chanflow.BrokenBlock):
+                broken = Result.error("INVALID_PAYLOAD", block.reason)
+                replies[index] = _reply(_shown_topic(block.topic), broken)
+                continue
+            try:
+                lanes.setdefault(parse_topic(block.topic).canonical, []).append(index)
+            except InvalidTopicError as error:
+                invalid = Result.error("INVALID_TARGET", str(error))
+                replies[index] = _reply(_shown_topic(block.topic), invalid)
+
+        async def run_lane(topic: str, indexes: list[int]) -> None:
+            for index in indexes:
+                block = blocks[index]
+                assert isinstance(block, chanflow.Block)
+                result = await self._run(user_id, topic, block.payload, cwd)
+                replies[index] = _reply(topic, result)
+
+        await asyncio.gather(*(run_lane(topic, indexes) for topic, indexes in lanes.items()))
+        return replies
+
+    async def _run(self, user_id: str, topic: str, payload: str, cwd: str | None) -> Result:
+        slot = self._runtime.slot(user_id, parse_topic(topic))
+        try:
+            await self._take_turn(slot)
+        except QueueFullError:
+            message = f"Topic {user_id}:{topic} has {MAX_WAITING} commands queued. Try again later."
+            return Result.error("QUEUE_FULL", message)
+        except QueueTimeoutError as error:
+            return Result.error("QUEUE_TIMEOUT", str(error))
+        try:
+            answer = self._runtime.execute(slot, payload, cwd)
+            return (answer if isinstance(answer, Answer) else await answer).result
+        except UnknownUserError as error:
+            return Result.error("INVALID_TARGET", str(error))
+        finally:
+            slot.queue.leave()
+            self._runtime.discard_if_idle(slot)
+
+    async def _take_turn(self, slot: "Slot") -> None:
+        place = slot.queue.enter()
+        if place is None:
+            return
+        try:
+            await asyncio.wait((place,), timeout=self._queue_timeout)
+            if not place.done():
+                raise QueueTimeoutError
+        except BaseException:
+            slot.queue.abandon(place)
+            raise
+
+
+def _text_and_directory(request: Request) -> tuple[str, str | None]:
+    """The text and the directory the client vouches for, from either form of body."""
+    body = request.typed_body("text/plain")
+    query = parse_qs(request.query.decode("utf-8", "replace"))
+    declared = (request.header(b"content-type") or "").lower()
+    try:
+        if not declared.startswith("text/plain"):
+            fields = parse_object(body)
+            if fields is not None:
+                text = fields.raw_text("text")
+                if text is None:
+                    raise BodyError('text required — expected { "text": "..." }')
+                return text, working_directory(fields.raw_text("cwd"))
+            if declared:
+                raise BodyError('Invalid JSON body — expected { "text": "..." }')
+        text = body.decode("utf-8")
+        return text, working_directory(query.get("cwd", [""])[0])
+    except UnicodeDecodeError as error:
+        raise HttpError(400, "The text is not UTF-8") from error
+    except BodyError as error:
+        raise HttpError(400, str(error)) from error
+
+
+def _reply(topic: str, result: Result) -> str:
+    now = datetime.now().astimezone().isoformat(timespec="minutes")
+    return chanflow.encode(topic, transport_text(result), time=now, mode=result.mode)
+
+
+def _shown_topic(raw: str) -> str:
+    return raw.strip() or "file:main"
