@@ -63,6 +63,7 @@ def markers(source: str, fences: Fences, start: int) -> list[Marker]:
         if match is None:
             continue
         first = hit
+        # Nearly every marker starts its line; only an indented one needs a look back.
         if hit > start and source[hit - 1] != "\n":
             first = line_start(source, hit, start)
             if not blank(source, first, hit):

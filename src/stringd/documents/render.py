@@ -189,16 +189,16 @@ class _Walk:
         source = document.source
         if (defined := document.defined.inline.get(link.start)) is not None:
             return f"][@{self.page_id(document, defined)}]"
-        if (used := used_shortcut(link)) is not None:
-            return f"][@{self.shown(document, used)}]"
         label = source[link.start + 1 : link.label_end]
         target = link.target
         if target is None:
+            if (used := used_shortcut(link)) is not None:
+                return f"][@{self.shown(document, used)}]"
             target = document.references.get(link.name or label)
-        if target is None:
-            return source[link.label_end : link.end]
-        if not shortens(target):
-            return source[link.label_end : link.end] if link.name is None else f"]({target})"
+            if target is None:
+                return source[link.label_end : link.end]
+            if link.image or not shortens(target):
+                return f"]({target})"
         ident = self.auto.id_for(label, self.absolute(document, target))
         return f"][@{ident}]" if label else f"{ident}][@{ident}]"
 
@@ -265,24 +265,22 @@ def _changes(document: Document) -> list[_Change]:
         changes.append((each.start, each.end, instead))
     # Lines that go away come before the links on them, so those are passed over.
     source = document.source
+    inline = document.defined.inline
     for link in document.links:
-        if link.image:
-            continue
-        if source[link.start + 1] == "@":
-            changes += _label_change(document, link)
-        elif link.target is not None and not shortens(link.target):
+        target = link.target
+        if link.start in inline:
+            changes.append(_label_change(source, link))
+        elif target is not None and (link.image or not shortens(target)):
             continue
         changes.append((link.label_end, link.end, link))
     changes.sort(key=itemgetter(0))
     return changes
 
 
-def _label_change(document: Document, link: Link) -> list[_Change]:
-    """`[@id Label](…)` shows `Label`."""
-    if link.start not in document.defined.inline:
-        return []
-    label = document.source[link.start + 1 : link.label_end]
-    after_id = label.lstrip("@" + ID_CHARACTERS).lstrip()
+def _label_change(source: str, link: Link) -> _Change:
+    """`[@id Label](…)` shows `Label`, and `[@id](…)` its id."""
+    start, end = link.start + 1, link.label_end
+    after_id = source[start + 1 : end].lstrip(ID_CHARACTERS).lstrip()
     if not after_id:
-        return [(link.start + 1, link.label_end, label[1:].strip())]
-    return [(link.start + 1, link.label_end - len(after_id), "")]
+        return start, start + 1, ""
+    return start, end - len(after_id), ""

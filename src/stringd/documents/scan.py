@@ -78,12 +78,14 @@ class Fences:
 
     def around(self, position: int) -> Fence | None:
         """The fence that covers an offset."""
+        if not self.all:
+            return None
         at = bisect_right(self._starts, position) - 1
         return self.all[at] if at >= 0 and position < self.all[at].end else None
 
     def covers(self, position: int) -> bool:
-        at = bisect_right(self._starts, position) - 1
-        return at >= 0 and position < self.all[at].end
+        """Whether an offset lies inside a fence."""
+        return bool(self.all) and self.around(position) is not None
 
 
 def _fences(text: str, start: int) -> Iterator[Fence]:
