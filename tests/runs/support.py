@@ -104,9 +104,12 @@ class RunsServer:
         path.write_text(yaml.safe_dump(source, sort_keys=False), "utf-8")
         return path
 
-    def timeline(self, run_id: str) -> list[Json]:
+    def timeline_lines(self, run_id: str) -> list[str]:
         path = self.directory / "data" / "runs" / f"{run_id}.jsonl"
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        return path.read_text("utf-8").splitlines()
+
+    def timeline(self, run_id: str) -> list[Json]:
+        return [json.loads(line) for line in self.timeline_lines(run_id)]
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -137,10 +140,10 @@ async def serving(directory: Path, **options: Any) -> AsyncIterator[RunsServer]:
         yield server
 
 
-def strategy(flow: Json, name: str = "Test", **agents: Json) -> Json:
+def strategy(flow: Json, /, **agents: Json) -> Json:
     """The smallest strategy around a flow; agents default to demo models."""
     return {
-        "name": name,
+        "name": "Test",
         "version": "1.0",
         "agents": {key.rstrip("_"): agent for key, agent in agents.items()},
         "flow": flow,

@@ -15,7 +15,7 @@ from tests.runs.support import sequential, strategy
 
 def write(path: Path, name: str, **agent: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    source = strategy(sequential("a"), name=name, a={"model": "demo/echo", **agent})
+    source = {**strategy(sequential("a"), a={"model": "demo/echo", **agent}), "name": name}
     path.write_text(yaml.safe_dump(source), "utf-8")
     return path
 

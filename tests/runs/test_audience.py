@@ -1,0 +1,68 @@
+"""Slow clients: told, taken off, welcome back; nobody waits for them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.requirements import proves
+from tests.runs.schema import problems
+from tests.runs.support import RunsServer, Watcher, scripted, sequential, strategy
+
+pytestmark = pytest.mark.anyio
+
+LONG = strategy(sequential("a"), a=scripted({"chunks": ["x"] * 50}))
+
+
+def received(client: Any) -> list[dict[str, Any]]:
+    messages = [json.loads(frame) for frame in client.take()]
+    assert [problem for message in messages for problem in problems(message)] == []
+    return messages
+
+
+@proves("RUN-28")
+async def test_a_client_that_falls_behind_is_told_once_and_resumes_without_a_gap(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    await watcher.ask("prepare_run", runId="r", strategyPath=str(server.strategy(LONG)))
+    slow = server.service.connect(lambda: None, max_frames=10)
+    slow.receive('{"type":"subscribe","runId":"r"}')
+    await watcher.send("start_run", runId="r")
+    whole = await watcher.until("strategy_completed")
+    got = received(slow)
+    assert got[:10] == whole[:10]
+    told = got[10]
+    assert (told["type"], told["code"], told["nextSeq"]) == ("error", "SUBSCRIBER_BEHIND", 11)
+    assert len(got) == 11
+    slow.receive('{"type":"subscribe","runId":"r","fromSeq":11}')
+    rest: list[dict[str, Any]] = []
+    while len(rest) < len(whole) - 10:
+        await watcher.ask("ping")
+        rest += received(slow)
+    assert rest == whole[10:]
+    slow.gone()
+
+
+async def test_a_client_that_left_gets_nothing_and_costs_nothing(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    await watcher.ask("prepare_run", runId="r", strategyPath=str(server.strategy(LONG)))
+    left = server.service.connect(lambda: None)
+    left.receive('{"type":"subscribe","runId":"r"}')
+    left.gone()
+    left.gone()
+    await watcher.send("start_run", runId="r")
+    await watcher.ended()
+    assert left.take() == []
+    assert server.service.connected_clients == 1
+
+
+async def test_a_wake_comes_once_for_what_is_queued_together(server: RunsServer) -> None:
+    woken: list[int] = []
+    client = server.service.connect(lambda: woken.append(1))
+    client.receive('{"type":"ping"}')
+    client.receive('{"type":"ping"}')
+    assert (len(woken), len(client.take())) == (1, 2)
+    client.receive("{")
+    assert len(woken) == 2
+    client.gone()

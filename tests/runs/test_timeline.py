@@ -1,0 +1,92 @@
+"""Histories written by the reference are read; what we write has its shape."""
+
+from pathlib import Path
+
+import pytest
+
+from stringd.runs.timeline import conversation, decode_events, latest_start, overview
+from tests.requirements import proves
+from tests.runs.support import RunsServer, Watcher, scripted, sequential, serving, strategy
+
+GOLDEN = Path(__file__).parent / "golden" / "reference-1.jsonl"
+
+
+def lines() -> list[bytes]:
+    return GOLDEN.read_bytes().splitlines()
+
+
+@proves("RUN-32")
+def test_the_overview_tells_the_latest_segment() -> None:
+    found = overview("r", decode_events(lines()))
+    assert found is not None
+    assert (found.status, found.cwd, found.started_at, found.completed_at) == (
+        "cancelled",
+        "/work/new",
+        "2026-02-01T11:00:00.000Z",
+        "2026-02-01T11:00:02.000Z",
+    )
+    unfinished = overview("r", decode_events(lines()[:3]))
+    assert unfinished is not None
+    assert (unfinished.status, unfinished.completed_at) == ("running", None)
+    assert overview("r", decode_events(lines()[1:3])) is None
+
+
+@proves("RUN-32")
+def test_the_conversation_anchors_human_inputs_and_applies_compactions() -> None:
+    history = conversation(decode_events(lines()))
+    assert [(i.text, i.before_record_id or None) for i in history.inputs] == [
+        ("first question", "rec-1"),
+        ("lost question", None),
+        ("second question", "rec-2"),
+    ]
+    assert [(r.id, r.status or None) for r in history.records] == [
+        ("rec-1", "superseded"),
+        ("sum-1", "active"),
+        ("rec-2", None),
+    ]
+    assert history.records[0].user_message["providerOptions"] == {"x": 1}
+    assert history.records[0].response_messages[0]["id"] == "m1"
+
+
+def test_damaged_and_foreign_lines_hide_nothing() -> None:
+    assert len(decode_events(lines())) == 11
+    assert decode_events([b"", b"\xff", b"{}", b"[1]", b'{"type":"run_started"}']) == []
+    started = latest_start(decode_events(lines()))
+    assert started is not None
+    assert started.initial_input == "second question"
+
+
+@proves("RUN-32")
+@pytest.mark.anyio
+async def test_a_run_of_the_reference_is_listed_and_continued(tmp_path: Path) -> None:
+    runs = tmp_path / "data" / "runs"
+    runs.mkdir(parents=True)
+    path = tmp_path / "old.yaml"
+    text = GOLDEN.read_text("utf-8").replace("STRATEGY", str(path))
+    (runs / "old.jsonl").write_text(text, "utf-8")
+    async with serving(tmp_path) as server:
+        watcher = await server.watcher()
+        server.strategy(strategy(sequential("a"), a=scripted("x", "next")), "old.yaml")
+        listed = await watcher.ask("list_runs")
+        assert [(r["runId"], r["status"]) for r in listed["runs"]] == [("old", "cancelled")]
+        prepared = await watcher.ask("prepare_run", runId="old")
+        assert [r["id"] for r in prepared["conversation"]["records"]] == ["rec-1", "sum-1", "rec-2"]
+        await watcher.send("continue_run", runId="old", input="go on")
+        assert (await watcher.ended())["result"] == "next"
+        assert len(server.timeline_lines("old")) == len(lines()) + 5
+
+
+@pytest.mark.anyio
+async def test_what_we_write_is_what_the_format_says(server: RunsServer, watcher: Watcher) -> None:
+    await watcher.run(server.strategy(strategy(sequential("a"), a=scripted("x"))), "")
+    events = server.timeline("r1")
+    assert [event["type"] for event in events] == [
+        "run_started",
+        "step_started",
+        "agent_call",
+        "step_completed",
+        "run_completed",
+    ]
+    assert events[0]["initialInput"] == ""
+    assert events[2]["ts"] == events[2]["record"]["createdAt"]
+    assert set(events[4]) == {"type", "ts", "status"}
