@@ -64,6 +64,21 @@ async def test_variables_of_the_session_are_in_its_environment(start_shell: Star
     assert (await shell.run("echo $city-$_hidden")).output == "Seoul-"
 
 
+async def test_no_history_is_read_or_written(start_shell: StartShell, tmp_path: Path) -> None:
+    (tmp_path / ".bash_history").write_text("echo from another life\n")
+    shell = await start_shell()
+    assert (await shell.run("history; echo $((2 + 2))!")).output == "4!"
+    await shell.close()
+    assert (tmp_path / ".bash_history").read_text() == "echo from another life\n"
+
+
+async def test_no_startup_file_is_read(start_shell: StartShell, tmp_path: Path) -> None:
+    for name in (".bashrc", ".bash_profile", ".profile"):
+        (tmp_path / name).write_text("echo startup file\n")
+    shell = await start_shell(BASH_ENV=str(tmp_path / ".bashrc"))
+    assert (await shell.run("echo mine; bash -c 'echo child'")).output == "mine\nchild"
+
+
 async def test_the_terminal_is_real_and_of_fixed_size(shell: Shell) -> None:
     reply = await shell.run("test -t 0 && test -t 1 && test -t 2 && stty size; echo $TERM")
     assert reply.output == "24 200\ndumb"
@@ -219,3 +234,10 @@ async def test_two_shells_run_side_by_side(start_shell: StartShell) -> None:
         one.run("echo from one >a; cat b"), two.run("cat a; echo from two >b")
     )
     assert (first.output, second.output) == ("from two", "from one")
+
+
+async def test_a_shell_without_its_own_terminal_descriptor_still_answers(shell: Shell) -> None:
+    await shell.run("exec 255>&-")
+    reply = await shell.run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo last")
+    assert reply.exit_code == 0
+    assert reply.output.endswith("last")

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from stringd.runtime.shell.errors import UnusableInputError
 
 SETUP: Final = (
-    "PS1= PS2= PS0=; \\builtin unset HISTFILE MAILCHECK PROMPT_COMMAND; "
-    "\\builtin set +o history +H; " + '\\builtin printf \'%s\\0\' 0 "$?" "${PWD-}" >&0\n'
+    "PS1= PS2= PS0=; \\builtin unset MAILCHECK PROMPT_COMMAND; "
+    "\\builtin set +o history +H; \\builtin history -c\n"
 )
 # `!` would start a history reference should someone switch those on.
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "!": "\\x21"})

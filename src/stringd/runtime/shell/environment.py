@@ -22,6 +22,7 @@ _SHELL_START_NAMES: Final = frozenset(
 # Nobody sits at this terminal: pagers and questions would only wait.
 _UNATTENDED: Final = {
     "TERM": "dumb",
+    "HISTFILE": "",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "MANPAGER": "cat",

@@ -112,12 +112,11 @@ class Shell:
 
     async def ready(self) -> None:
         """Return when the first command may be given. Raises `ShellUnavailableError`."""
-        await self._control.send(SETUP.encode())
+        await self._control.send(SETUP.encode() + report_line(0))
         done, _ = await asyncio.wait({self._ready}, timeout=_START_SECONDS)
         if not done or self._ready.result() != 0:
             await self.close()
             raise ShellUnavailableError("bash did not start")
-        self._terminal.hand_over()
 
     @property
     def pid(self) -> int:
@@ -151,7 +150,6 @@ class Shell:
         self._count += 1
         self._terminal.drain()
         self._terminal.forget_typed()
-        self._terminal.listen()
         command = Command(self._count, text, self._loop.time(), self._limits.hard)
         self.command = command
         await self._control.send(lines)

@@ -22,7 +22,11 @@ MAX_UNSENT: Final = 1024 * 1024
 
 
 class Terminal:
-    """The program's side is `path`; what it writes is passed to `on_data`."""
+    """The program's side is `path`; what it writes is passed to `on_data`.
+
+    That side stays open here too (`theirs`): a terminal no program holds for a moment would read
+    as closed.
+    """
 
     def __init__(self, on_data: Callable[[bytes], None]) -> None:
         self._on_data = on_data
@@ -34,20 +38,7 @@ class Terminal:
         _prepare(self.theirs)
         os.set_blocking(self._ours, False)
         self._open = True
-        self._reading = False
-        self.listen()
-
-    def listen(self) -> None:
-        """Read, also again after a time in which no program held the other side."""
-        if self._open and not self._reading:
-            self._reading = True
-            self._loop.add_reader(self._ours, self._readable)
-
-    def hand_over(self) -> None:
-        """A program holds the other side now: it is its alone."""
-        if self.theirs >= 0:
-            os.close(self.theirs)
-            self.theirs = -1
+        self._loop.add_reader(self._ours, self._readable)
 
     def drain(self) -> None:
         """Pass on everything written up to now.
@@ -62,6 +53,8 @@ class Terminal:
 
     def write(self, data: bytes) -> None:
         """Type `data`, as fast as the program takes it."""
+        if not self._open:
+            return
         self._typed = True
         self._unsent = (self._unsent + data)[:MAX_UNSENT]
         self._writable()
@@ -72,12 +65,7 @@ class Terminal:
             return
         self._typed, self._unsent = False, b""
         self._loop.remove_writer(self._ours)
-        with suppress(OSError):
-            theirs = os.open(self.path, os.O_RDWR | os.O_NOCTTY)
-            try:
-                termios.tcflush(theirs, termios.TCIFLUSH)
-            finally:
-                os.close(theirs)
+        termios.tcflush(self.theirs, termios.TCIFLUSH)
 
     @property
     def foreground(self) -> int | None:
@@ -95,11 +83,11 @@ class Terminal:
 
     def close(self) -> None:
         if self._open:
-            self._stop_reading()
-            self._loop.remove_writer(self._ours)
             self._open = False
+            self._loop.remove_reader(self._ours)
+            self._loop.remove_writer(self._ours)
             os.close(self._ours)
-        self.hand_over()
+            os.close(self.theirs)
 
     def _readable(self) -> None:
         pieces: list[bytes] = []
@@ -115,22 +103,12 @@ class Terminal:
             return os.read(self._ours, _LONGEST_READ)
         except (BlockingIOError, InterruptedError):
             return b""
-        except OSError:
-            # Nobody holds the other side: for now there is nothing to come.
-            self._stop_reading()
-            return b""
-
-    def _stop_reading(self) -> None:
-        self._reading = False
-        self._loop.remove_reader(self._ours)
 
     def _writable(self) -> None:
         try:
             self._unsent = self._unsent[os.write(self._ours, self._unsent) :]
         except (BlockingIOError, InterruptedError):
             pass
-        except OSError:
-            self._unsent = b""
         if self._unsent:
             self._loop.add_writer(self._ours, self._writable)
         else:
