@@ -3,15 +3,19 @@
 import asyncio
 import inspect
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.actions.fetch import Fetcher
+from stringd.runtime import undo
 from stringd.runtime.commands import dispatch
 from stringd.runtime.errors import CommandError, UnknownUserError
 from stringd.runtime.session import Session, Slot
+from stringd.runtime.store import SessionStore, restored
 from stringd.runtime.users import Registration, UserRegistry
 from stringd.wire.result import Result
+from stringd.wire.topic import parse_topic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
     from stringd.wire.topic import Topic
 
 RunDefault = Callable[["Call", "Action"], Awaitable[str | None]]
+
+_READ_ONLY: Final = ("/info", "/help", "/ls", "/topics", "/source")
+"""Commands that leave nothing to store: the hot path."""
 
 logger = logging.getLogger("stringd.runtime")
 
@@ -44,6 +51,8 @@ class Runtime:
         self.run_default: RunDefault | None = None
         """Runs a page's default action after it is opened; a None answer shows nothing."""
         self._slots: dict[str, dict[str, Slot]] = {}
+        self._store = SessionStore(settings.data_dir)
+        self._restore()
 
     def register(
         self, user_id: str, home: str, allowed_paths: "Sequence[str] | None" = None
@@ -51,6 +60,7 @@ class Runtime:
         """Add or update a user. The sessions returned belong to its old home: release them."""
         registration = self.users.register(user_id, home, allowed_paths)
         if registration.moved:
+            self._store.delete_user(user_id)
             return registration, self._forget_all(user_id)
         for slot in self._slots.get(user_id, {}).values():
             if slot.session is not None:
@@ -59,6 +69,8 @@ class Runtime:
 
     def remove_user(self, user_id: str) -> tuple[bool, list[Session]]:
         """Drop a user's record and state. The sessions returned must be released."""
+        self._store.delete_user(user_id)
+        undo.forget_user(self.settings.data_dir, user_id)
         return self.users.remove(user_id), self._forget_all(user_id)
 
     def slot(self, user_id: str, topic: "Topic") -> Slot:
@@ -79,6 +91,7 @@ class Runtime:
                 raise UnknownUserError(slot.user_id)
             slot.session = Session(user, slot.topic)
             self._slots.setdefault(slot.user_id, {})[slot.topic.canonical] = slot
+            self._save(slot.session)
         return slot.session
 
     def sessions(self, user_id: str | None = None) -> Iterator[Slot]:
@@ -98,6 +111,8 @@ class Runtime:
         if slot is None or slot.session is None:
             return None
         session, slot.session = slot.session, None
+        self._store.delete(user_id, topic)
+        undo.forget(self.settings.data_dir, session)
         self.discard_if_idle(slot)
         return session
 
@@ -112,6 +127,7 @@ class Runtime:
         users = list(self._slots)
         await release_all(session for user_id in users for session in self._forget_all(user_id))
         await self.fetcher.close()
+        self._store.close()
 
     def execute(self, slot: Slot, text: str, cwd: str | None = None) -> Answer | Awaitable[Answer]:
         """Run one command in the slot's turn; what answers at once needs no awaiting."""
@@ -120,9 +136,41 @@ class Runtime:
             outcome = dispatch(self, session, text, cwd)
         except Exception as error:  # noqa: BLE001 - a defect in a command must still be answered
             return _failure(session, error)
-        if isinstance(outcome, Result):
-            return Answer(outcome, session.meta())
-        return _finish(session, outcome)
+        if not isinstance(outcome, Result):
+            return self._finish(slot, session, outcome)
+        if not text.startswith(_READ_ONLY):
+            self._keep(slot, session)
+        return Answer(outcome, session.meta())
+
+    async def _finish(self, slot: Slot, session: Session, outcome: Awaitable[Result]) -> Answer:
+        try:
+            result = await outcome
+        except Exception as error:  # noqa: BLE001 - a defect in a command must still be answered
+            return _failure(session, error)
+        finally:
+            if inspect.iscoroutine(outcome):
+                outcome.close()
+        self._keep(slot, session)
+        return Answer(result, session.meta())
+
+    def _keep(self, slot: Slot, session: Session) -> None:
+        """Store what a command left behind, unless the topic was closed by or during it."""
+        if slot.session is session:
+            self._save(session)
+
+    def _save(self, session: Session) -> None:
+        try:
+            self._store.save(session)
+        except (sqlite3.Error, UnicodeEncodeError):
+            # The reply is worth more than the memory of it; the next command tries again.
+            logger.exception("cannot store session %s of %s", session.topic, session.user.id)
+
+    def _restore(self) -> None:
+        for user_id, name, state in self._store.rows():
+            user = self.users.get(user_id)
+            if user is not None:
+                slot = self.slot(user_id, parse_topic(name))
+                slot.session = restored(user, slot.topic, state)
 
     def _forget_all(self, user_id: str) -> list[Session]:
         slots = list(self._slots.get(user_id, {}).values())
@@ -136,16 +184,6 @@ class Runtime:
 async def release_all(sessions: Iterable[Session]) -> None:
     """Release sessions side by side: each busy shell takes a moment to end."""
     await asyncio.gather(*(session.release() for session in sessions))
-
-
-async def _finish(session: Session, outcome: Awaitable[Result]) -> Answer:
-    try:
-        return Answer(await outcome, session.meta())
-    except Exception as error:  # noqa: BLE001 - a defect in a command must still be answered
-        return _failure(session, error)
-    finally:
-        if inspect.iscoroutine(outcome):
-            outcome.close()
 
 
 def _failure(session: Session, error: Exception) -> Answer:

@@ -33,13 +33,13 @@ class Session:
 
     __slots__ = (
         "auto_shortcuts",
-        "changed",
         "directory",
         "history",
         "location",
         "seen_files",
         "seen_menus",
         "shell",
+        "stored",
         "topic",
         "user",
         "value_shortcuts",
@@ -52,8 +52,8 @@ class Session:
         self.shell: LiveShell | None = None
         self.seen_files: dict[Path, bytes] = {}
         """What this topic last saw of each file, as a digest."""
-        self.changed = False
-        """Whether there is something to store."""
+        self.stored: bytes | None = None
+        """What is kept of it on disk."""
         self._forget()
 
     def _forget(self) -> None:
@@ -93,7 +93,6 @@ class Session:
     async def reset(self) -> None:
         """Discard everything the topic remembers."""
         self._forget()
-        self.changed = True
         await self.release()
 
     async def release(self) -> None:

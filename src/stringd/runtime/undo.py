@@ -1,6 +1,7 @@
 """One step back per topic: what a file was before this topic's last edit of it."""
 
 import base64
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -65,7 +66,16 @@ def forget(data_dir: Path, session: "Session") -> None:
     _path(data_dir, session).unlink(missing_ok=True)
 
 
+def forget_user(data_dir: Path, user_id: str) -> None:
+    """Drop every step back of a user."""
+    shutil.rmtree(_directory(data_dir, user_id), ignore_errors=True)
+
+
 def _path(data_dir: Path, session: "Session") -> Path:
-    user, topic = quote(session.user.id, safe=""), quote(session.topic.canonical, safe="")
-    # A user called `..` must not leave the directory either.
-    return data_dir / "undo" / f"u-{user}" / topic / "last.json"
+    topic = quote(session.topic.canonical, safe="")
+    return _directory(data_dir, session.user.id) / topic / "last.json"
+
+
+def _directory(data_dir: Path, user_id: str) -> Path:
+    # The prefix keeps a user called `..` inside, too.
+    return data_dir / "undo" / f"u-{quote(user_id, safe='')}"

@@ -1,5 +1,6 @@
 """Showing documents: loading where a session stands, and rendering it for its reader."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stringd.documents import Included, IncludeFailure, render
@@ -22,6 +23,12 @@ def current_page(call: "Call") -> Page:
     if location.page is None:
         location.page = load_file(call, locate(call, location.uri))
     return location.page
+
+
+def wake(call: "Call") -> None:
+    """Load the document of a restored session; commands that need it say why it is missing."""
+    with suppress(CommandError):
+        current_page(call)
 
 
 async def reload(call: "Call", location: Location) -> Page:

@@ -18,6 +18,7 @@ from stringd.runtime.commands import (
 from stringd.runtime.commands import help as help_command
 from stringd.runtime.commands.call import Call
 from stringd.runtime.errors import CommandError
+from stringd.runtime.viewing import wake
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
@@ -63,4 +64,7 @@ def dispatch(
             "COMMAND_UNSUPPORTED",
             f"Unknown command: /{line.typed}\nUse /info to see available commands.",
         )
-    return handler(Call(runtime, session, line, cwd))
+    call = Call(runtime, session, line, cwd)
+    if session.location is not None and session.location.page is None:
+        wake(call)
+    return handler(call)

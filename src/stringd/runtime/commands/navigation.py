@@ -70,7 +70,6 @@ async def back(call: Call) -> Result:
     session.history.pop()
     session.location = Location(page.uri, _existing_block(page, place.block), page)
     session.directory = None
-    session.changed = True
     return await _page_result(call, f"Back to {session.shown(page.uri)}")
 
 
@@ -82,7 +81,6 @@ async def refresh(call: Call) -> Result:
         raise CommandError("INVALID_TARGET", "No document open.")
     page = await reload(call, location)
     session.location = Location(page.uri, _existing_block(page, location.block), page)
-    session.changed = True
     return await _page_result(call, f"Refreshed {session.shown(page.uri)}")
 
 
@@ -102,7 +100,6 @@ def visit(call: Call, page: Page, block: str | None) -> str:
         del session.history[:-MAX_HISTORY]
     session.location = Location(page.uri, block, page)
     session.directory = None
-    session.changed = True
     return show(call, session.location)
 
 
@@ -113,7 +110,6 @@ def _open_block(call: Call, going: Destination) -> Result:
     if block is not None and not page.document.has_block(block):
         raise _no_such_block(call, page, block)
     call.session.location = Location(page.uri, block, page)
-    call.session.changed = True
     suffix = f"#{block}" if block else ""
     message = f"Opened {call.session.shown(page.uri)}{suffix}"
     return Result.page(message, show(call, call.session.location))
@@ -124,7 +120,6 @@ def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awai
         index = file.path / "string.md"
         if not index.is_file():
             call.session.directory = file.path
-            call.session.changed = True
             return list_directory(call, file, going.typed)
         file = locate(call, str(index))
     kind = _IMAGES.get(file.path.suffix.lower())
