@@ -70,6 +70,8 @@ def test_an_id_is_literal() -> None:
         ("C++ (2024)", "c-2024"),
         ("한국어 제목", "한국어-제목"),
         ("Čeština, prosím!", "čeština-prosím"),
+        ("हिन्दी पाठ", "हिन्दी-पाठ"),
+        ("Cafe\u0301", "café"),
         ("snake_case - dash", "snake_case---dash"),
     ],
 )

@@ -137,6 +137,10 @@ def test_references_become_links_and_their_lines_go() -> None:
     )
 
 
+def test_images_by_reference_keep_their_address() -> None:
+    assert text("![pic][p]\n\n[p]: https://i.test/p.png") == "![pic](https://i.test/p.png)"
+
+
 def test_a_use_of_a_menu_entry_shows_its_full_id() -> None:
     menu = parse_menu("main", "[@docs Docs](d.md)", "file:///nav.md")
     rendered = render(parse("[See][@docs] [Other][@nope]"), menus={"main": menu})

@@ -6,6 +6,7 @@ Markers and headings inside code fences are text.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from unicodedata import category, normalize
 
 from msgspec import Struct
 
@@ -52,7 +53,17 @@ class BlockSpan(Struct, frozen=True, gc=False):
 
 def slug(text: str) -> str:
     """The id a heading or label gets: lowercase, letters of any script, words joined by `-`."""
-    return _SPACES.sub("-", _UNSLUGGED.sub("", text.lower()).strip())
+    lowered = text.lower()
+    if not lowered.isascii():
+        # Composed, so that an id typed one way finds a heading typed the other.
+        lowered = "".join(filter(_in_slug, normalize("NFC", lowered)))
+        return _SPACES.sub("-", lowered.strip())
+    return _SPACES.sub("-", _UNSLUGGED.sub("", lowered).strip())
+
+
+def _in_slug(char: str) -> bool:
+    """Letters and digits with their marks, which some scripts write vowels with."""
+    return char.isalnum() or char.isspace() or char in "_-" or category(char)[0] == "M"
 
 
 def markers(source: str, fences: Fences, start: int) -> list[Marker]:
@@ -136,7 +147,7 @@ def headings(source: str, fences: Fences, start: int) -> Iterator[Heading]:
 
 def named(heading: Heading, ident: str) -> bool:
     """Whether an address `#id` means this heading."""
-    return f"{{#{ident}}}" in heading.text or slug(heading.text) == ident
+    return f"{{#{ident}}}" in heading.text or slug(heading.text) == normalize("NFC", ident)
 
 
 def heading_block(

@@ -3,6 +3,9 @@
 import re
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from stringd.documents.brackets import Definition
 from stringd.documents.diagnostics import Finding
 from stringd.documents.links import Link
@@ -12,7 +15,7 @@ ID_CHARACTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 _ID = re.compile(r"[A-Za-z0-9_-]+")
 
 
-class Shortcut(NamedTuple):
+class Shortcut(Struct, frozen=True, gc=False):
     """`@id` → target. `label` is what a reader sees."""
 
     id: str
@@ -80,7 +83,7 @@ def define(inline: list[tuple[int, Shortcut]], lines: list[Definition]) -> Defin
         next_suffix[shortcut.id] = number + 1
         ident = f"{shortcut.id}{number}"
         wanted.add(ident)
-        defined.by_id[ident] = shortcut._replace(id=ident)
+        defined.by_id[ident] = replace(shortcut, id=ident)
         defined.inline[position] = ident
         text = f"@{shortcut.id} is already defined — this one is @{ident}"
         defined.findings.append(Finding(position, "DUPLICATE_SHORTCUT", text))
