@@ -2,9 +2,11 @@
 
 Each `Requirement` has a stable id. A test names the ids it proves with `@proves("HTTP-01")`;
 `tests/test_requirements.py` fails when an id has no test or a test names an unknown id.
-A room may keep its own list in `tests/<room>/requirements.py` and add it to `ALL` here.
+A room keeps its own list in `tests/<room>/requirements.py`; `every()` collects them.
 """
 
+from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -21,4 +23,10 @@ def proves(*ids: str) -> pytest.MarkDecorator:
     return pytest.mark.proves(*ids)
 
 
-ALL: list[Requirement] = []
+def every() -> list[Requirement]:
+    """The requirements of every room."""
+    lists = sorted(Path(__file__).parent.glob("*/requirements.py"))
+    found: list[Requirement] = []
+    for path in lists:
+        found += import_module(f"tests.{path.parent.name}.requirements").ALL
+    return found

@@ -34,6 +34,9 @@ STALL_SECONDS: Final = 30.0
 KEEP_ALIVE_SECONDS: Final = 75.0
 """How long an idle connection is kept for the next request."""
 
+LINGER_SECONDS: Final = 2.0
+"""How long a refused client may go on sending; closing at once would destroy its answer."""
+
 
 class Application(Protocol):
     """What a connection asks to answer a request."""
@@ -95,6 +98,7 @@ class Connection(asyncio.Protocol):
         self._write_paused = False
         self._half_closed = False
         self._closing = False
+        self._deaf = False
 
     # What the event loop calls.
 
@@ -109,6 +113,8 @@ class Connection(asyncio.Protocol):
         self._client_left()
 
     def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
         self._last_activity = self._loop.time()
         if self._in_head:
             self._head_bytes += len(data)
@@ -123,6 +129,8 @@ class Connection(asyncio.Protocol):
                 self._refuse_large_head()
 
     def eof_received(self) -> bool:
+        if self._deaf:
+            return False
         if self._receiving or self._head_bytes:
             self._refuse(400, "Request ended before it was complete")
             return False
@@ -239,18 +247,9 @@ class Connection(asyncio.Protocol):
             chunked, self._framing = self._framing is _CHUNKED, None
             self._transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if chunked else body)
         else:
-            self._transport.write(
-                b"%b%b%b%b%b"
-                % (
-                    STATUS_LINES[response.status],
-                    response.head,
-                    _KEEP if request.keep_alive else _CLOSE,
-                    b"\r\n"
-                    if response.status == 204
-                    else b"Content-Length: %d\r\n\r\n" % len(body),
-                    b"" if request.method == "HEAD" else body,
-                )
-            )
+            connection = _KEEP if request.keep_alive else _CLOSE
+            shown = b"" if request.method == "HEAD" else body
+            self._transport.write(_whole(response, connection, shown))
         self._last_activity = self._loop.time()
         self._current = None
         self._left = None
@@ -297,6 +296,8 @@ class Connection(asyncio.Protocol):
     def sweep(self, now: float) -> None:
         """Close what has been idle or stalled for too long."""
         quiet = now - self._last_activity
+        if self._deaf:
+            return
         if self._receiving or self._head_bytes:
             if quiet > STALL_SECONDS:
                 self._refuse(408, f"Request did not go on for {STALL_SECONDS:.0f} seconds")
@@ -330,7 +331,7 @@ class Connection(asyncio.Protocol):
 
     def _size_of_head(self) -> int:
         headers = self._headers.items()
-        return len(self._url) + sum(len(name) + len(value) for name, value in headers)
+        return len(self._url) + sum(len(name) + len(value) + 4 for name, value in headers)
 
     def _refuse_unparsable(self, error: httptools.HttpParserError) -> None:
         if isinstance(error.__context__, _HeadTooLargeError):
@@ -357,13 +358,25 @@ class Connection(asyncio.Protocol):
             self._send(request, error_response(error))
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Answer and close, unless another answer is already under way."""
+        """Answer and end, unless another answer is already under way."""
         if self._current is not None or self._transport.is_closing():
             self._transport.close()
             return
-        request = Request("", "", b"", {}, b"")
-        request.keep_alive = False
-        self._send(request, error_response(HttpError(status, reason)))
+        response = error_response(HttpError(status, reason))
+        self._transport.write(_whole(response, _CLOSE, response.body))
+        self._transport.write_eof()
+        self._deaf = True
+        self._loop.call_later(LINGER_SECONDS, self._transport.close)
+
+
+def _whole(response: Response, connection: bytes, body: bytes) -> bytes:
+    return b"%b%b%b%b%b" % (
+        STATUS_LINES[response.status],
+        response.head,
+        connection,
+        b"\r\n" if response.status == 204 else b"Content-Length: %d\r\n\r\n" % len(response.body),
+        body,
+    )
 
 
 def not_an_upgrade() -> Response:
