@@ -1,0 +1,208 @@
+"""`stringd run`, `runs` and `strategies` as a person or a script meets them."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.runs.schema import problems
+from tests.runs.support import scripted, sequential, strategy
+from tests.support.daemon import WAIT_SECONDS, Daemon
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "strategies"
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with Daemon(tmp_path_factory.mktemp("cli")) as running:
+        yield running
+
+
+def stringd(daemon: Daemon, *args: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "stringd", *args],
+        env=daemon.child_environment(),
+        cwd=daemon.directory,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+
+
+def write(daemon: Daemon, name: str, source: dict[str, object]) -> str:
+    path = daemon.directory / name
+    path.write_text(yaml.safe_dump(source), "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "typed", "said"),
+    [
+        ("code-review.yaml", ["--input", "diff"], "", "Change requested"),
+        ("research-with-critic.yaml", [], "heat pumps\n", "less in frost"),
+        ("writer-with-human.yaml", [], "cats\nchildren\n", "no jargon"),
+        ("parallel-brainstorm.jsonc", ["-i", "a wall"], "", "seven places"),
+    ],
+)
+def test_every_example_runs_without_a_network(
+    daemon: Daemon, name: str, args: list[str], typed: str, said: str
+) -> None:
+    done = stringd(daemon, "run", str(EXAMPLES / name), *args, text=typed)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout.splitlines()[-1]
+
+
+def test_a_discovered_strategy_is_run_by_name(daemon: Daemon) -> None:
+    done = stringd(daemon, "run", "hello", "-i", "moon")
+    assert done.returncode == 0
+    assert "You said: moon" in done.stdout
+
+
+def test_json_prints_every_message_for_scripts(daemon: Daemon) -> None:
+    done = stringd(daemon, "run", "hello", "-i", "x", "--json")
+    messages = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [problem for message in messages for problem in problems(message)] == []
+    assert messages[-1]["type"] == "strategy_completed"
+
+
+def test_the_exit_code_tells_a_failure(daemon: Daemon) -> None:
+    path = write(daemon, "bad.yaml", strategy(sequential("a"), a=scripted({"error": "no luck"})))
+    done = stringd(daemon, "run", path)
+    assert done.returncode == 1
+    assert 'EXECUTION_ERROR: Step "a" failed: LLM call failed: no luck' in done.stdout
+
+
+def test_a_run_that_asks_while_nobody_answers_is_stopped(daemon: Daemon) -> None:
+    done = stringd(daemon, "run", "hello")
+    assert done.returncode == 1
+    assert "no more input" in done.stderr
+
+
+def test_output_cannot_drive_the_terminal(daemon: Daemon) -> None:
+    source = strategy(sequential("a"), a=scripted({"chunks": ["\x1b]0;owned\x07\x1b[2J"]}))
+    done = stringd(daemon, "run", write(daemon, "esc.yaml", source))
+    assert "\x1b" not in done.stdout
+    assert "\\x1b]0;owned" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["run", "nothing-here"], "no strategy file or discovered strategy is called"),
+        (["run", "hello", "--port", "x"], "--port must be a port"),
+        (["runs", "show", "nope"], "Run not found: nope"),
+        (["runs", "resume", "nope"], "Run not found: nope"),
+        (["runs", "stop", "nope"], "run nope is not running"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(daemon: Daemon, args: list[str], told: str) -> None:
+    done = stringd(daemon, *args)
+    assert done.returncode == 1
+    assert done.stderr.startswith("stringd: ")
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_runs_are_listed_shown_and_resumed(daemon: Daemon) -> None:
+    source = strategy(sequential("a", "b"), a=scripted("one"), b=scripted({"error": "later"}))
+    path = write(daemon, "two.yaml", source)
+    assert stringd(daemon, "run", path, "--run-id", "mine", "-i", "go").returncode == 1
+    listed = json.loads(stringd(daemon, "runs", "--json").stdout)
+    assert {"runId": "mine", "status": "error"}.items() <= next(
+        run for run in listed if run["runId"] == "mine"
+    ).items()
+    assert "mine" in stringd(daemon, "runs").stdout
+    shown = stringd(daemon, "runs", "show", "mine").stdout
+    assert "you:\n  go" in shown
+    assert "a:\n  one" in shown
+    write(daemon, "two.yaml", {**source, "agents": {"a": scripted("x"), "b": scripted("two")}})
+    resumed = stringd(daemon, "runs", "resume", "mine")
+    assert resumed.returncode == 0
+    assert "> b" in resumed.stdout
+    assert "> a" not in resumed.stdout
+
+
+def test_strategies_lists_and_checks(daemon: Daemon) -> None:
+    folder = daemon.directory / ".stringd" / "strategies"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "broken.yaml").write_text("name: [", "utf-8")
+    listed = stringd(daemon, "strategies")
+    assert "hello" in listed.stdout
+    assert "broken.yaml: Parse error" in listed.stdout
+    good = stringd(daemon, "strategies", "check", *map(str, EXAMPLES.glob("*-*.yaml")))
+    assert (good.returncode, good.stdout.count(": ok")) == (0, 3)
+    bad = stringd(daemon, "strategies", "check", str(folder / "broken.yaml"), "--json")
+    assert bad.returncode == 1
+    assert json.loads(bad.stdout)[0]["ok"] is False
+
+
+class Terminal:
+    """`stringd` in a real terminal, read until a text appears."""
+
+    def __init__(self, daemon: Daemon, *args: str) -> None:
+        self.child, self._master = pty.fork()
+        if self.child == 0:
+            os.chdir(daemon.directory)
+            environment = {**daemon.child_environment(), "TERM": "xterm", "COLUMNS": "90"}
+            os.execve(sys.executable, [sys.executable, "-m", "stringd", *args], environment)
+        self.shown = ""
+
+    def until(self, text: str) -> None:
+        while text not in self.shown:
+            ready, _, _ = select.select([self._master], [], [], WAIT_SECONDS)
+            assert ready, f"never shown: {text!r} in {self.shown!r}"
+            self.shown += os.read(self._master, 65536).decode("utf-8", "replace")
+        self.shown = self.shown[self.shown.index(text) + len(text) :]
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def ended(self) -> int:
+        while True:
+            try:
+                if not os.read(self._master, 65536):
+                    break
+            except OSError:
+                break
+        code = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+        os.close(self._master)
+        return code
+
+
+def test_the_live_view_asks_inline_and_shows_the_flow(daemon: Daemon) -> None:
+    terminal = Terminal(daemon, "run", "hello")
+    terminal.until("you needs input")
+    terminal.type("moom\x7fn\r")
+    terminal.until("You said: moon")
+    assert terminal.ended() == 0
+
+
+def test_typing_while_it_runs_steers_it(daemon: Daemon) -> None:
+    slow = scripted({"chunks": ["w "] * 10, "delayMs": 50})
+    source = strategy(sequential("a", "b"), a=slow, b={"model": "demo/echo"})
+    terminal = Terminal(daemon, "run", write(daemon, "steer.yaml", source), "-i", "go")
+    terminal.until("steer")
+    terminal.type("be brief\r")
+    terminal.until("↪ be brief")
+    terminal.until("<user_steering>")
+    assert terminal.ended() == 0
+
+
+def test_ctrl_c_stops_the_run_and_says_so(daemon: Daemon) -> None:
+    terminal = Terminal(daemon, "run", "hello", "--run-id", "interrupted")
+    terminal.until("you needs input")
+    os.kill(terminal.child, signal.SIGINT)
+    terminal.until("CANCELLED")
+    assert terminal.ended() == 130
+    listed = json.loads(stringd(daemon, "runs", "--json").stdout)
+    assert next(r for r in listed if r["runId"] == "interrupted")["status"] == "cancelled"
