@@ -93,6 +93,9 @@ def _located(call: "Call", typed: str, page: Page | None) -> FilePath | WebAddre
         raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {typed}")
     if page is not None and is_web(page.uri):
         return WebAddress(urljoin(page.uri, typed), may_be_private=not page.public)
+    beside = locate(call, typed, call.session.document_directory())
+    if call.session.directory is None or page is None or beside.real.exists():
+        return beside
     return locate(call, typed)
 
 

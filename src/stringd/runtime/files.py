@@ -58,18 +58,24 @@ def _read(file: FilePath) -> tuple[bytes, int]:
         raise CommandError("NOT_FOUND", f"File not found: {file.typed}") from error
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
-    with os.fdopen(descriptor, "rb") as handle:
+    try:
         status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise _unreadable(file, "it is a directory")
-        if not stat.S_ISREG(status.st_mode):
-            raise _unreadable(file, "it is not a regular file")
-        if status.st_size > MAX_FILE_BYTES:
-            raise _unreadable(file, f"it has {status.st_size} bytes, limit is {MAX_FILE_BYTES}")
-        try:
+        _check_readable(file, status)
+        with open(descriptor, "rb", closefd=False) as handle:
             return handle.read(), stat.S_IMODE(status.st_mode)
-        except OSError as error:
-            raise _unreadable(file, error.strerror or str(error)) from error
+    except OSError as error:
+        raise _unreadable(file, error.strerror or str(error)) from error
+    finally:
+        os.close(descriptor)
+
+
+def _check_readable(file: FilePath, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise _unreadable(file, "it is a directory. Use /ls to list it.")
+    if not stat.S_ISREG(status.st_mode):
+        raise _unreadable(file, "it is not a regular file")
+    if status.st_size > MAX_FILE_BYTES:
+        raise _unreadable(file, f"it has {status.st_size} bytes, limit is {MAX_FILE_BYTES}")
 
 
 def write_text(file: FilePath, text: str, mode: int | None = None) -> bytes:

@@ -1,5 +1,6 @@
 """Loading documents from files: the text, its menus, its includes."""
 
+from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
@@ -65,7 +66,7 @@ def absolute_target(target: str, base: str) -> str:
     if path is None:
         return urljoin(base, target)
     name, mark, block = target.partition("#")
-    return f"{path.parent / name}{mark}{block}" if name else f"{path}{mark}{block}"
+    return f"{normpath(path.parent / name) if name else path}{mark}{block}"
 
 
 def check_menu_is_not(document: Document, uri: str) -> None:

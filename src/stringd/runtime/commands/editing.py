@@ -201,8 +201,10 @@ def _order(call: Call, usage: str, allowed: tuple[str, ...]) -> Order:
     else:
         typed, text = _target_and_text(call, argument, usage)
     target = parse_target(typed)
-    if not target.path and target.first is None and target.block is None:
-        raise CommandError("INVALID_TARGET", usage)
+    if not target.path:
+        if target.first is None and target.block is None:
+            raise CommandError("INVALID_TARGET", usage)
+        typed = f"{call.session.shown_path() or ''}{typed}"
     return Order(target, typed, switches, text)
 
 

@@ -26,7 +26,8 @@ def info(call: Call) -> Result:
         current_page(call)
         text = "\n".join(f"{key + ':':<11}{value}" for key, value in _rows(call, session.location))
     if session.variables:
-        shown = ", ".join(f'{{{name}}}="{value}"' for name, value in session.variables.items())
+        pairs = ((name, value.replace("\n", "\\n")) for name, value in session.variables.items())
+        shown = ", ".join(f'{{{name}}}="{value}"' for name, value in pairs)
         text = f"{text}\nvars:      {shown}"
     page = session.location.page if session.location else None
     if page is not None and page.warnings:

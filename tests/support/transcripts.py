@@ -1,0 +1,124 @@
+"""Transcripts: Markdown pages whose fences are files, commands and the exact replies.
+
+    ```file notes.md        a file in the user's home before the page starts
+    ```send file:main       one command to a topic
+    ```reply                what the HTTP wire answers, without the `re:` line
+    ```transport            what the ChanFlow wire answers instead, inside its block
+
+`{home}` in a reply stands for the user's home, `{root}` for the directory all homes are in. `python -m tests.support.transcripts` rewrites
+every reply from a running daemon; read the diff before you commit it.
+"""
+
+import http.client
+import json
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.daemon import Daemon
+
+TRANSCRIPTS = Path(__file__).parent.parent / "transcripts"
+_FENCE = re.compile(
+    r"^(?P<ticks>`{3,})(?P<kind>file|send|reply|transport)(?: (?P<name>[^\n]+))?\n"
+    r"(?P<text>.*?)^(?P=ticks)$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+class Fence(NamedTuple):
+    kind: str
+    name: str
+    text: str
+    span: tuple[int, int]
+
+
+def fences(page: str) -> list[Fence]:
+    """The fences of a transcript, in order; the newline before the closing one is not text."""
+    return [
+        Fence(m["kind"], m["name"] or "", m["text"].removesuffix("\n"), m.span("text"))
+        for m in _FENCE.finditer(page)
+    ]
+
+
+class Player:
+    """Plays a transcript as a user of its own on a running daemon."""
+
+    def __init__(self, daemon: Daemon, name: str) -> None:
+        self._daemon = daemon
+        self.user = name
+        self.home = daemon.directory / "homes" / name
+        self.home.mkdir(parents=True)
+        self._request("POST", "/users", {"id": name, "home": str(self.home)})
+
+    def put(self, fence: Fence) -> None:
+        path = self.home / fence.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{fence.text}\n" if fence.text else "", encoding="utf-8", newline="")
+
+    def exec(self, topic: str, command: str) -> str:
+        """The reply on the HTTP wire without its `re:` line."""
+        body = self._request("POST", "/exec", {"cmd": command, "topic": topic})
+        line = next(line for line in body.split("\n") if line.startswith('data: "'))
+        content: str = json.loads(line.removeprefix("data: "))
+        return self._shown(content.partition("\n")[2])
+
+    def chanflow(self, topic: str, command: str) -> str:
+        """The payload of the reply block on the ChanFlow wire."""
+        text = f"<𝒞=string:{topic}>\n{command}\n</𝒞>"
+        reply = self._request("POST", "/chanflow", {"text": text})
+        reply = re.sub(r' time="[^"]+"', "", reply)
+        return self._shown(reply.removesuffix("\n"))
+
+    def _shown(self, text: str) -> str:
+        text = text.replace(str(self.home), "{home}")
+        return text.replace(str(self._daemon.directory), "{root}")
+
+    def _request(self, method: str, path: str, body: dict[str, str]) -> str:
+        connection = http.client.HTTPConnection("127.0.0.1", self._daemon.port, timeout=20)
+        headers = {"Content-Type": "application/json", "X-User-Id": self.user}
+        connection.request(method, path, json.dumps(body).encode(), headers)
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        assert response.status == 200, text
+        return text
+
+
+def play(player: Player, page: str) -> list[tuple[Fence, str]]:
+    """Play a page; every expected reply with what came instead."""
+    answers: list[tuple[Fence, str]] = []
+    sent: Fence | None = None
+    for fence in fences(page):
+        if fence.kind == "file":
+            player.put(fence)
+        elif fence.kind == "send":
+            sent = fence
+        else:
+            assert sent is not None, "a reply needs a command before it"
+            ask = player.exec if fence.kind == "reply" else player.chanflow
+            answers.append((fence, ask(sent.name, sent.text)))
+    return answers
+
+
+def rewrite(player: Player, path: Path) -> None:
+    page = path.read_text(encoding="utf-8")
+    for fence, answer in reversed(play(player, page)):
+        start, end = fence.span
+        page = f"{page[:start]}{answer}\n{page[end:]}"
+    path.write_text(page, encoding="utf-8")
+
+
+def main(names: list[str]) -> None:
+    directory = Path(tempfile.mkdtemp())
+    with Daemon(directory) as daemon:
+        for path in sorted(TRANSCRIPTS.glob("*.md")):
+            if not names or path.stem in names:
+                rewrite(Player(daemon, path.stem), path)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
