@@ -29,6 +29,7 @@ _READ_BYTES: Final = 262_144
 _PIPE_BYTES: Final = 1_048_576
 
 Lend = Callable[[int], AbstractContextManager[None]]
+_Actions = Sequence[tuple[int, int, int]]
 
 
 class OverrunError(TroubleError):
@@ -83,6 +84,8 @@ class Executor:
         started = time.monotonic()
         pipeline = _Pipeline(permit, self._own_env)
         try:
+            if permit.request.privileged and not pipeline.is_single:
+                pipeline.authenticate(watch, started + self._time_limit, lend)
             pipeline.start()
             if permit.request.privileged:
                 with lend(pipeline.group):
@@ -117,6 +120,18 @@ class _Pipeline:
     @property
     def is_single(self) -> bool:
         return len(self._request.pipeline) == 1
+
+    def authenticate(self, watch: Watch, deadline: float, lend: Lend) -> None:
+        """Let sudo ask once before the first stage: several asking at once share one keyboard."""
+        sudo = self._sudo or "sudo"
+        with self._naming(0):
+            pid = self._spawn_in_group(sudo, ["sudo", "-v"], [])
+        child = self._children[0] = Child(pid)
+        with lend(pid):
+            if not watch.wait({child.pidfd: READABLE}, deadline - time.monotonic(), caller=False):
+                raise TimeoutError
+        if (code := self._children.pop(0).reap()) != 0:
+            raise TroubleError(f"sudo did not authenticate (exit code {code})")
 
     def start(self) -> None:
         """Start every stage, after every program was found to be the one that was shown."""
@@ -194,9 +209,13 @@ class _Pipeline:
                 setsigmask=[],
                 setsigdef=ALL_SIGNALS,
             )
+        command = sudo_words("sudo", self._request, [path, *words[1:]])
+        return self._spawn_in_group(self._sudo, command, actions)
+
+    def _spawn_in_group(self, path: str, words: list[str], actions: _Actions) -> int:
         return os.posix_spawn(
-            self._sudo,
-            sudo_words("sudo", self._request, [path, *words[1:]]),
+            path,
+            words,
             self._own_env,
             file_actions=actions,
             setpgroup=self.group,
