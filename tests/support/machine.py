@@ -19,11 +19,13 @@ def main() -> None:
         print(f"tests that need these programs will be skipped: {', '.join(missing)}")
         return
     print(f"installing for the tests: {', '.join(missing)}")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(["apt-get", "update", "-qq"], check=False, **quiet)
-    done = subprocess.run(["apt-get", "install", "-y", "-qq", *missing], check=False, **quiet)
-    if done.returncode != 0:
+    _quietly("apt-get", "update", "-qq")
+    if _quietly("apt-get", "install", "-y", "-qq", *missing) != 0:
         print(f"could not install {', '.join(missing)}; the tests that need them will be skipped")
+
+
+def _quietly(*command: str) -> int:
+    return subprocess.run(command, check=False, capture_output=True).returncode
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
     ```reply                what the HTTP wire answers, without the `re:` line
     ```transport            what the ChanFlow wire answers instead, inside its block
 
-`{home}` in a reply stands for the user's home, `{root}` for the directory all homes are in. `python -m tests.support.transcripts` rewrites
-every reply from a running daemon; read the diff before you commit it.
+`{home}` in a reply stands for the user's home, `{root}` for the directory all homes are in.
+`python -m tests.support.transcripts` rewrites every reply from a running daemon; read the diff
+before you commit it.
 """
 
 import http.client
