@@ -4,12 +4,13 @@ Parsing never raises and never changes the text: `parse(source).source == source
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from stringd.documents import frontmatter as header
-from stringd.documents.action_blocks import Action, action_info, parse_action
+from stringd.documents.action_blocks import Action
+from stringd.documents.action_fences import read_actions
 from stringd.documents.blocks import (
     BlockSpan,
     Heading,
@@ -29,7 +30,7 @@ from stringd.documents.directives import (
     directive_findings,
 )
 from stringd.documents.links import Link
-from stringd.documents.scan import Fence, Fences
+from stringd.documents.scan import Fences
 from stringd.documents.shortcuts import (
     Defined,
     Menu,
@@ -212,7 +213,7 @@ class Document:
 
     @cached_property
     def _actions(self) -> tuple[dict[str, Action], list[Finding]]:
-        return _read_actions(self.source, self.fences.all)
+        return read_actions(self.source, self.fences.all)
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -326,56 +327,3 @@ def _env_variable(entry: header.Value) -> EnvVariable | None:
         return EnvVariable(str(entry["name"]), str(entry.get("description") or ""), shown)
     name = next((key for key in entry if key != "default"), None)
     return EnvVariable(name, str(entry[name] or ""), shown) if name else None
-
-
-def _read_actions(source: str, fences: Iterable[Fence]) -> tuple[dict[str, Action], list[Finding]]:
-    actions: dict[str, Action] = {}
-    responses: dict[str, str] = {}
-    findings: list[Finding] = []
-    for fence in fences:
-        info = action_info(fence.info)
-        if info is None:
-            continue
-        if not fence.closed:
-            findings.append(_bad_action(fence, info.id))
-            continue
-        text = _fence_text(source, fence)
-        if info.response:
-            responses.setdefault(info.id, text)
-        elif info.id not in actions:
-            action, unread = parse_action(info.id, text)
-            if action is not None:
-                actions[info.id] = action
-            else:
-                findings.append(_bad_action(fence, info.id))
-            for line, why in unread:
-                findings.append(Finding(_line_offset(source, fence, line), "INVALID_FIELD", why))
-    for ident in responses.keys() & actions.keys():
-        actions[ident] = replace(actions[ident], response=responses[ident])
-    return actions, findings
-
-
-def _bad_action(fence: Fence, ident: str) -> Finding:
-    text = f'could not parse action definition for "{ident}"'
-    return Finding(fence.start, "INVALID_ACTION_BLOCK", text)
-
-
-def _fence_text(source: str, fence: Fence) -> str:
-    """The lines inside a fence, without the fence's own indentation and with LF newlines."""
-    text = source[fence.body_start : fence.body_end].replace("\r\n", "\n").removesuffix("\n")
-    if not fence.indent:
-        return text
-    lines = text.split("\n")
-    return "\n".join(_dedented(line, fence.indent) for line in lines)
-
-
-def _dedented(line: str, indent: int) -> str:
-    spaces = len(line) - len(line.lstrip(" \t"))
-    return line[min(indent, spaces) :]
-
-
-def _line_offset(source: str, fence: Fence, line: int) -> int:
-    position = fence.body_start
-    for _ in range(line):
-        position = source.find("\n", position) + 1
-    return position

@@ -31,7 +31,12 @@ _VERBATIM: Final = {"pre", "code", "kbd", "samp", "textarea", "title"}
 
 def html_to_markdown(html: str) -> str:
     """A page's main content as Markdown; links stay as the page writes them."""
-    from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+    from html_to_markdown import (
+        ConversionError,
+        ConversionOptions,
+        PreprocessingOptions,
+        convert,
+    )
 
     options = ConversionOptions(
         bullets="*",
@@ -44,7 +49,11 @@ def html_to_markdown(html: str) -> str:
     html = html.replace(_BACKSLASH, "").replace(_RULE, "")
     if _too_deep(html):
         return _TAG.sub(" ", html).strip()
-    markdown = (convert(_content(html), options).content or "").replace("\r\n", "\n")
+    try:
+        markdown = convert(_content(html), options).content or ""
+    except ConversionError:  # better plain text than no page
+        return _TAG.sub(" ", html).strip()
+    markdown = markdown.replace("\r\n", "\n")
     markdown = markdown.replace(_BACKSLASH, "\\").replace(_RULE, "\n\n* * *\n\n")
     return _MANY_BLANKS.sub("\n\n", markdown).strip()
 
