@@ -27,8 +27,10 @@ TRUST = _numbered(
         RULING(5),
     ),
     (
-        "Every request but GET /health is refused with 403 when its Origin is neither loopback "
-        "nor listed in STRINGD_ALLOW_ORIGINS; null is neither.",
+        (
+            "Every request but GET /health is refused with 403 when its Origin is neither loopback "
+            "nor listed in STRINGD_ALLOW_ORIGINS; null is neither."
+        ),
         RULING(5),
     ),
     ("The WebSocket upgrade passes the same check.", RULING(5)),

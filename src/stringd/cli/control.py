@@ -6,8 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from stringd.cli import string
-from stringd.cli.daemon import UsageError, parse_port, port_from_environment
-from stringd.client.http import Connection, TransportError
+from stringd.cli.daemon import UsageError, health, parse_port, port_from_environment
 
 _ABOUT = {
     "up": "Start the daemon in the background and wait until it answers. Its state lives in "
@@ -24,7 +23,7 @@ def main(name: str, argv: Sequence[str]) -> int:
     if name == "up":
         parser.add_argument("--log", action="store_true", help="write logs/stringd.log")
     if name == "status":
-        parser.add_argument("--json", action="store_true", help="print what /health says")
+        parser.add_argument("--json", action="store_true", help="print it as one JSON object")
     args = parser.parse_args(argv)
     try:
         port = parse_port("--port", args.port) if args.port else port_from_environment()
@@ -39,10 +38,6 @@ def main(name: str, argv: Sequence[str]) -> int:
 
 
 def _status_json(port: int) -> int:
-    try:
-        held = json.loads(Connection(port, timeout=5.0).request("GET", "/health").body)
-    except (TransportError, ValueError) as error:
-        print(json.dumps({"running": False, "port": port, "reason": str(error)}))
-        return 1
-    print(json.dumps({"running": True, "port": port, **held}))
-    return 0
+    held = health(port)
+    print(json.dumps({"running": held is not None, "port": port, **(held or {})}))
+    return 0 if held is not None else 1

@@ -42,6 +42,22 @@ def healthy(port: int) -> bool:
         connection.close()
 
 
+def health(port: int) -> "dict[str, object] | None":
+    """What the daemon on this port says about itself; None when there is none."""
+    import json
+
+    connection = Connection(port, timeout=5.0)
+    try:
+        reply = connection.request("GET", "/health")
+        held = json.loads(reply.body)
+    except (TransportError, ValueError):
+        return None
+    finally:
+        connection.close()
+    ours = isinstance(held, dict) and {"ok", "users", "sessions"} <= held.keys()
+    return held if ours and reply.status == 200 else None
+
+
 def register(connection: Connection, user_id: str, home: str) -> None:
     """Make sure the user exists. Raises `TransportError` when the daemon refuses it."""
     reply = connection.request("POST", "/users", json_object(id=user_id, home=home))

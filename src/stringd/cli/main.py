@@ -1,5 +1,6 @@
 """The `stringd` command. A subcommand's module is imported only when it is named."""
 
+import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -64,6 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     module = import_module(f"stringd.cli.{entry.module}")
     try:
         code: int = module.main(name, rest)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more may be flushed into it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return code

@@ -9,6 +9,7 @@ import sys
 
 from stringd.cli.daemon import (
     UsageError,
+    health,
     healthy,
     parse_port,
     port_from_environment,
@@ -68,11 +69,12 @@ def main(argv: list[str] | None = None) -> int:
             return control(args[1:])
         options = parse(args)
         if options.words[0].startswith("/"):
-            options.words.insert(0, topic_of(options.words[0]))
+            options.words.insert(0, DEFAULT_TOPIC)
         topic = parse_topic(options.words[0])
         if len(options.words) == 1:
             return converse(options, topic)
-        return once(options, topic, join(options.words[1:]))
+        command = join(options.words[1:])
+        return once(options, opened_topic(command) or topic, command)
     except InvalidTopicError as error:
         return fail(f"invalid topic: {error.raw}")
     except (UsageError, TransportError) as error:
@@ -105,17 +107,21 @@ def parse(args: list[str]) -> Options:
         rest.pop()
     if not rest:
         raise UsageError("no topic or command given. See string --help.")
+    if not options.user.isprintable() or not options.user.strip():
+        raise UsageError("a user id is printable text")
     options.words = rest
     return options
 
 
-def topic_of(command: str) -> str:
-    """The topic of a command given without one: `/open app:x` and `/open bash:x` name theirs."""
-    verb, _, target = command.partition(" ")
-    target = target.strip()
-    if verb == "/open" and target.startswith(("app:", "bash:")):
-        return target
-    return DEFAULT_TOPIC
+def opened_topic(command: str) -> Topic | None:
+    """The topic that `/open app:x` and `/open bash:x` name themselves."""
+    verb, _, target = command.strip().partition(" ")
+    if verb != "/open" or not target.startswith(("app:", "bash:")):
+        return None
+    try:
+        return parse_topic(target)
+    except InvalidTopicError:
+        return None
 
 
 def join(words: list[str]) -> str:
@@ -174,8 +180,8 @@ def converse(options: Options, topic: Topic) -> int:
             if on_terminal:
                 sys.stderr.write(f"[{topic}] > ")
                 sys.stderr.flush()
-            line = sys.stdin.readline()
-            command = line.strip()
+            line = sys.stdin.buffer.readline()
+            command = line.decode("utf-8", "replace").strip()
             if not line or command in ("/exit", "/quit"):
                 break
             if not command:
@@ -232,24 +238,24 @@ def visible(text: str) -> str:
 
 def control(args: list[str]) -> int:
     """`string --daemon …`."""
-    verb = args[0] if args else "start"
-    rest = [word for word in args[1:] if word != "--log"]
     log = "--log" in args
-    port = parse_port("port", rest[0]) if rest else port_from_environment()
+    words = [word for word in args if word != "--log"]
+    verb = words[0] if words else "start"
+    if verb not in ("start", "stop", "status", "foreground"):
+        sys.stderr.write(
+            f"string: unknown daemon command: {verb}\nUsage: string --daemon [start|stop|status]\n"
+        )
+        return 1
+    port = parse_port("port", words[1]) if len(words) > 1 else port_from_environment()
     if verb == "start":
         return control_start(port, log=log)
     if verb == "stop":
         return control_stop(port)
     if verb == "status":
         return control_status(port)
-    if verb == "foreground":
-        from stringd.cli.serve import main as serve
+    from stringd.cli.serve import main as serve
 
-        return serve("serve", ["--port", str(port), *(["--log"] if log else [])])
-    sys.stderr.write(
-        f"string: unknown daemon command: {verb}\nUsage: string --daemon [start|stop|status]\n"
-    )
-    return 1
+    return serve("serve", ["--port", str(port), *(["--log"] if log else [])])
 
 
 def control_start(port: int, *, log: bool = False) -> int:
@@ -276,14 +282,10 @@ def control_stop(port: int) -> int:
 
 def control_status(port: int) -> int:
     """Tell whether the daemon runs; exit 1 when it does not."""
-    import json
-
-    try:
-        reply = Connection(port, timeout=5.0).request("GET", "/health")
-    except TransportError:
+    held = health(port)
+    if held is None:
         print("stringd is not running")
         return 1
-    held = json.loads(reply.body)
     print(
         f"stringd running on port {port} — {held['users']} user(s), {held['sessions']} session(s)"
     )

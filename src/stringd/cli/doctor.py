@@ -1,0 +1,184 @@
+"""`stringd doctor`: what is set up on this machine, what is broken, and how to mend it."""
+
+import argparse
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stringd.cli.daemon import UsageError, health, port_from_environment
+
+OLDEST_PYTHON: Final = (3, 11)
+DAEMON_HOME: Final = "~/.string/daemon"
+"""Where `stringd up` and `string` keep a daemon's state unless told otherwise."""
+
+PROVIDERS: Final = {
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+}
+EXTRAS: Final = {
+    "keyring": "keyring",
+    "mcp": "mcp",
+    "providers": "pydantic_ai",
+    "tui": "rich",
+}
+
+
+class Check(NamedTuple):
+    """One finding. `state` is ok, off (optional and not set up) or broken."""
+
+    name: str
+    state: str
+    detail: str
+    fix: str | None = None
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Print every finding; exit 1 when something is broken."""
+    parser = argparse.ArgumentParser(
+        prog=f"stringd {name}",
+        description="Check this machine's set-up and say how to mend it. Exit code 1 when "
+        "something is broken; what is optional and not set up is no failure.",
+    )
+    parser.add_argument("--json", action="store_true", help="print {ok, checks}")
+    args = parser.parse_args(argv)
+    checks = list(examine())
+    healthy = all(check.state != "broken" for check in checks)
+    if args.json:
+        print(json.dumps({"ok": healthy, "checks": [check._asdict() for check in checks]}))
+    else:
+        _show(checks)
+    return 0 if healthy else 1
+
+
+def examine() -> Iterator[Check]:
+    """Look at everything, the daemon's own needs first."""
+    yield _python()
+    yield _shell()
+    yield from _settings()
+    yield from _daemon()
+    yield _data_directory()
+    yield _gate()
+    yield from _providers()
+    yield from _extras()
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info < OLDEST_PYTHON:
+        return Check("python", "broken", version, "install Python 3.11 or newer")
+    return Check("python", "ok", version)
+
+
+def _shell() -> Check:
+    if os.access("/bin/bash", os.X_OK):
+        return Check("bash", "ok", "/bin/bash")
+    return Check("bash", "broken", "/bin/bash cannot be run", "install bash")
+
+
+def _settings() -> Iterator[Check]:
+    from stringd.server.settings import SettingsError, load_settings
+
+    try:
+        load_settings(os.environ)
+    except SettingsError as error:
+        name = str(error).partition(" ")[0]
+        yield Check("settings", "broken", str(error), f"correct or unset {name}")
+    else:
+        yield Check("settings", "ok", "every STRINGD_* value can be used")
+
+
+def _daemon() -> Iterator[Check]:
+    try:
+        yield _port(port_from_environment())
+    except UsageError:
+        # The settings were already found broken, with this very sentence.
+        return
+
+
+def _port(port: int) -> Check:
+    held = health(port)
+    if held is not None:
+        counts = f"{held['users']} user(s), {held['sessions']} session(s)"
+        return Check("daemon", "ok", f"answers on port {port}: {counts}")
+    with socket.socket() as probe:
+        probe.settimeout(2.0)
+        taken = probe.connect_ex(("127.0.0.1", port)) == 0
+    if taken:
+        fix = "stop that program, or choose another port with STRINGD_PORT"
+        return Check("daemon", "broken", f"port {port} belongs to another program", fix)
+    return Check("daemon", "off", f"not running; port {port} is free", "stringd up")
+
+
+def _data_directory() -> Check:
+    told = os.environ.get("STRINGD_DATA_DIR", "").strip()
+    path = Path(told or DAEMON_HOME).expanduser().absolute()
+    if not path.exists():
+        parent = next(parent for parent in path.parents if parent.exists())
+        if os.access(parent, os.W_OK | os.X_OK):
+            return Check("data directory", "ok", f"{path} (made when the daemon starts)")
+        return Check("data directory", "broken", f"{path} cannot be made", _elsewhere(parent))
+    if not path.is_dir():
+        return Check("data directory", "broken", f"{path} is no directory", _elsewhere(path))
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return Check("data directory", "broken", f"{path} is not writable", f"chmod u+rwx {path}")
+    if path.stat().st_mode & 0o077:
+        return Check("data directory", "broken", f"{path} is open to others", f"chmod 700 {path}")
+    return Check("data directory", "ok", str(path))
+
+
+def _elsewhere(path: Path) -> str:
+    return f"make {path} writable, or choose another directory with STRINGD_DATA_DIR"
+
+
+def _gate() -> Check:
+    try:
+        from stringd.client.gate import Gate, GateClientError
+    except ImportError:
+        return Check("gate", "off", "not installed")
+    gate = Gate()
+    start = "in a terminal of your own: stringd gate"
+    if not Path(gate.path).exists():
+        return Check("gate", "off", f"not running; no socket at {gate.path}", start)
+    try:
+        gate.ping()
+    except (GateClientError, ValueError) as error:
+        return Check("gate", "broken", str(error), f"start it anew {start}")
+    return Check("gate", "ok", f"answers at {gate.path}")
+
+
+def _providers() -> Iterator[Check]:
+    yield Check("models demo", "ok", "built in, needs nothing")
+    yield Check("models ollama", "ok", "needs no key, only a running Ollama")
+    for provider, variables in PROVIDERS.items():
+        # Names only: a value is a secret, and a doctor's report gets pasted into issues.
+        known = [name for name in variables if os.environ.get(name, "").strip()]
+        if known:
+            yield Check(f"models {provider}", "ok", f"{' and '.join(known)} set")
+        else:
+            wanted = " or ".join(variables)
+            yield Check(f"models {provider}", "off", "not set up", f"set {wanted} to use it")
+
+
+def _extras() -> Iterator[Check]:
+    for extra, module in EXTRAS.items():
+        if find_spec(module) is not None:
+            yield Check(f"extra {extra}", "ok", "installed")
+        else:
+            fix = f"pip install 'stringd[{extra}]' to use it"
+            yield Check(f"extra {extra}", "off", "not installed", fix)
+
+
+def _show(checks: Sequence[Check]) -> None:
+    marks = {"ok": "ok", "off": "--", "broken": "FAIL"}
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        print(f"{marks[check.state]:<4}  {check.name:<{width}}  {check.detail}")
+        if check.fix:
+            print(f"{'':<{width + 8}}→ {check.fix}")
+    broken = sum(check.state == "broken" for check in checks)
+    print(f"\n{broken} problem(s) found." if broken else "\nEverything needed is in place.")
