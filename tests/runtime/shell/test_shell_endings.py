@@ -149,3 +149,14 @@ async def test_a_process_is_signalled_only_under_its_own_start_time(shell: Shell
     send_signal(process, signal.SIGKILL)
     await gone([process], 10)
     assert not alive(process.pid)
+
+
+@pytest.mark.parametrize("ending", ["", "; exit", "; kill -9 $$"])
+async def test_ended_processes_leave_no_trace_in_the_process_table(
+    shell: Shell, ending: str
+) -> None:
+    reply = await shell.run(f"sleep 1000 & echo $!; (sleep 1001 & echo $!){ending}")
+    pids = [int(line) for line in reply.output.splitlines() if line.isdigit()]
+    assert len(pids) == 2
+    await shell.close()
+    assert [find(pid) for pid in pids] == [None, None]

@@ -1,7 +1,7 @@
 """Starting a child process and learning of its end.
 
-The child leads a session of its own and adopts its orphans (`PR_SET_CHILD_SUBREAPER` survives
-exec): however often a descendant forks or calls setsid, it stays below the child while that lives.
+The child leads a session of its own and adopts its orphans: however often a descendant forks or
+calls setsid, it stays below the child while that lives, and comes to us when it is gone.
 """
 
 import asyncio
@@ -12,7 +12,8 @@ import termios
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
 
-_PR_SET_CHILD_SUBREAPER: Final = 36
+from stringd.runtime.shell.orphans import adopt_orphans, claim, disclaim
+
 _COULD_NOT_START: Final = 127
 _RESET_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP)
 
@@ -26,6 +27,7 @@ class Child:
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._handle = os.pidfd_open(pid)
+        claim(pid)
         self._loop.add_reader(self._handle, self._reap)
 
     def send_signal(self, number: signal.Signals) -> None:
@@ -37,6 +39,7 @@ class Child:
         self._loop.remove_reader(self._handle)
         os.close(self._handle)
         _, status = os.waitpid(self.pid, 0)
+        disclaim(self.pid)
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
             self.signal = signal.Signals(-code) if -code in set(signal.Signals) else None
@@ -54,13 +57,12 @@ def start_child(
     terminal: int | None = None,
 ) -> Child:
     """Run `argv` with `files` as 0, 1 and 2; `terminal` becomes its controlling terminal."""
-    import ctypes  # the daemon starts without it
-
-    prctl = ctypes.CDLL(None).prctl
+    # First here: orphans of a child that is gone come to us.
+    adopt_orphans()
     pid = os.fork()
     if pid == 0:
         try:
-            prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            adopt_orphans()
             _become(argv, environment, cwd, files, terminal)
         finally:
             os._exit(_COULD_NOT_START)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from stringd.runtime.shell.child import Child
-from stringd.runtime.shell.processes import Process, descendants, left_behind, send_signal
+from stringd.runtime.shell.orphans import collect, orphans_of
+from stringd.runtime.shell.processes import Process, descendants, send_signal
 
 # Long enough for a server to remove its socket file, short enough not to be noticed on close.
 GRACE_SECONDS: Final = 0.5
 # A fork bomb refills while it is being emptied; a frozen parent and this many rounds outrun it.
 _ROUNDS: Final = 200
-_POLITE: Final = (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
+_POLITE: Final[tuple[signal.Signals, ...]] = (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
 
 
 async def end_tree(child: Child, mark: str, grace: float = GRACE_SECONDS) -> None:
@@ -22,45 +23,35 @@ async def end_tree(child: Child, mark: str, grace: float = GRACE_SECONDS) -> Non
     The child stands still meanwhile: a shell must not go on to the next command of its line, and
     while it exists every orphan below it is handed to it and found.
     """
+    ended: set[int] = set()
     if not child.exited.done():
         child.send_signal(signal.SIGSTOP)
-        await _ask(descendants(child.pid), grace)
-        await _kill_all(lambda: descendants(child.pid))
+        ended = await _end_all(lambda: descendants(child.pid), grace)
         # A hangup runs the shell's EXIT trap; whatever that starts is swept below.
         child.send_signal(signal.SIGHUP)
         child.send_signal(signal.SIGCONT)
         await asyncio.wait({child.exited}, timeout=grace)
         child.send_signal(signal.SIGKILL)
         await child.exited
-    await sweep(child.pid, mark, grace=0)
+    ended |= await _end_all(lambda: orphans_of(child.pid, mark), grace)
+    collect(child.pid, ended)
 
 
-async def sweep(session: int, mark: str, grace: float = GRACE_SECONDS) -> None:
-    """End what a child that is gone left behind, wherever it went."""
-    remaining = left_behind(session, mark)
-    if remaining:
-        await _ask(remaining, grace)
-        await _kill_all(lambda: left_behind(session, mark))
-
-
-async def _ask(processes: Iterable[Process], grace: float) -> None:
-    processes = list(processes)
-    if not processes or not grace:
-        return
-    for number in _POLITE:
-        for process in processes:
-            send_signal(process, number)
-    await gone(processes, grace)
-
-
-async def _kill_all(find: Callable[[], list[Process]]) -> None:
+async def _end_all(find: Callable[[], list[Process]], grace: float) -> set[int]:
+    """Ask once, then kill until nothing is found; returns whom it found."""
+    found: set[int] = set()
+    numbers, patience = _POLITE, grace
     for _ in range(_ROUNDS):
         remaining = find()
         if not remaining:
-            return
-        for process in remaining:
-            send_signal(process, signal.SIGKILL)
-        await gone(remaining, GRACE_SECONDS)
+            break
+        found.update(process.pid for process in remaining)
+        for number in numbers:
+            for process in remaining:
+                send_signal(process, number)
+        await gone(remaining, patience)
+        numbers, patience = (signal.SIGKILL,), GRACE_SECONDS
+    return found
 
 
 async def gone(processes: Iterable[Process], timeout: float) -> None:  # noqa: ASYNC109

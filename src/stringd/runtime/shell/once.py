@@ -9,7 +9,7 @@ from typing import Final
 from stringd.runtime.shell import wording
 from stringd.runtime.shell.bash import bash_path
 from stringd.runtime.shell.child import Child, start_child
-from stringd.runtime.shell.ending import end_tree, sweep
+from stringd.runtime.shell.ending import end_tree
 from stringd.runtime.shell.environment import child_environment
 from stringd.runtime.shell.errors import ShellUnavailableError, UnusableInputError
 from stringd.runtime.shell.reply import Ending, Reply
@@ -76,10 +76,7 @@ class OneShot:
 
     async def close(self) -> None:
         """End it and everything it started."""
-        if self._child.exited.done():
-            await sweep(self._child.pid, self._mark)
-        else:
-            await end_tree(self._child, self._mark)
+        await end_tree(self._child, self._mark)
         if self._pipe >= 0:
             while self._read():
                 pass

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from stringd.runtime.shell.environment import MARK
 
 _GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError)
+_KERNEL_LISTS_CHILDREN: Final = Path("/proc/thread-self/children").exists()
 _TERMINAL_READ: Final = frozenset({"n_tty_read", "wait_woken"})
 _READY_WAIT: Final = ("poll_schedule_timeout", "do_select", "do_poll", "ep_poll", "do_sys_poll")
 
@@ -44,13 +45,24 @@ def find(pid: int) -> Process | None:
 def descendants(pid: int) -> list[Process]:
     """Every living process below `pid`, parents first."""
     found: list[Process] = []
-    pending = _children(pid)
+    pending = children(pid)
     while pending:
         process = find(pending.pop())
         if process is not None:
-            pending += _children(process.pid)
+            pending += children(process.pid)
             if process.alive:
                 found.append(process)
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """The ids of the processes whose parent is `pid`, ended ones included."""
+    if not _KERNEL_LISTS_CHILDREN:
+        return [process.pid for process in everyone() if process.parent == pid]
+    found: list[int] = []
+    with suppress(*_GONE):
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
     return found
 
 
@@ -60,17 +72,11 @@ def everyone() -> Iterator[Process]:
             yield process
 
 
-def left_behind(session: int, mark: str) -> list[Process]:
-    """Living processes of a shell that is gone: of its session, or carrying its mark."""
-    sign = f"{MARK}={mark}".encode()
-    me = os.getpid()
-    return [
-        process
-        for process in everyone()
-        if process.alive
-        and process.pid != me
-        and (process.session == session or sign in _environment(process.pid).split(b"\0"))
-    ]
+def carries_mark(pid: int, mark: str) -> bool:
+    """Whether the process was started, directly or not, by the shell with this mark."""
+    with suppress(*_GONE), open(f"/proc/{pid}/environ", "rb") as file:
+        return f"{MARK}={mark}".encode() in file.read().split(b"\0")
+    return False
 
 
 def send_signal(process: Process, number: signal.Signals) -> None:
@@ -116,20 +122,6 @@ def _file_being_read(pid: int) -> str:
     with suppress(*_GONE):
         return str(Path(f"/proc/{pid}/fd/{number}").readlink())
     return ""
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    with suppress(*_GONE):
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
-            found += map(int, _read(f"/proc/{pid}/task/{thread}/children").split())
-    return found
-
-
-def _environment(pid: int) -> bytes:
-    with suppress(*_GONE), open(f"/proc/{pid}/environ", "rb") as file:
-        return file.read()
-    return b""
 
 
 def _read(path: str) -> str:

@@ -14,7 +14,7 @@ from typing import Final, Self
 from stringd.runtime.shell import wording
 from stringd.runtime.shell.bash import Bash, launch
 from stringd.runtime.shell.control import SETUP, Control, Report, command_lines, report_line
-from stringd.runtime.shell.ending import end_tree, sweep
+from stringd.runtime.shell.ending import end_tree
 from stringd.runtime.shell.errors import (
     NothingRunningError,
     ShellBusyError,
@@ -185,8 +185,7 @@ class Shell:
             self.command.output.transcript.close()
 
     async def _end(self) -> None:
-        if not self.ended:
-            await end_tree(self._child, self._mark)
+        await end_tree(self._child, self._mark)
         if self._burial is None:
             # The exit is known before its callback has run.
             await asyncio.sleep(0)
@@ -230,7 +229,7 @@ class Shell:
         self._burial = self._loop.create_task(self._clear_away())
 
     async def _clear_away(self) -> None:
-        await sweep(self.pid, self._mark)
+        await end_tree(self._child, self._mark)
         self._terminal.close()
         self._control.close()
 
