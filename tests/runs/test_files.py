@@ -1,5 +1,6 @@
 """Runs on disk: appended, torn, repaired, replayed."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -77,11 +78,22 @@ def test_broadcasts_are_found_by_number_whatever_their_size(store: FileRunStore)
     store.close()
 
 
-def test_more_runs_than_open_files_are_written_alike(store: FileRunStore, tmp_path: Path) -> None:
-    for _ in range(2):
-        for number in range(300):
-            store.append(f"r{number}", started())
-    assert all(len(store.timeline(f"r{number}")) == 2 for number in range(300))
+@pytest.mark.anyio
+async def test_more_runs_than_open_files_are_written_and_synced_alike(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = FileRunStore(tmp_path / "runs", max_open=4)
+
+    async def write(run_id: str) -> None:
+        for _ in range(3):
+            store.append(run_id, started())
+            store.append_broadcast(run_id, b'{"seq":1}')
+            await store.sync(run_id)
+
+    names = [f"r{number}" for number in range(40)]
+    await asyncio.gather(*map(write, names))
+    assert [len(store.timeline(name)) for name in names] == [3] * 40
+    assert caplog.text == ""
     store.close()
 
 

@@ -6,6 +6,7 @@ one, and skipped when read.
 
 import logging
 import os
+import resource
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,8 +29,8 @@ from stringd.wire.runs.types import ErrorInfo, RunOverview
 
 log = logging.getLogger(__name__)
 
-# Each open run needs two; well under the usual limit of 1,024 with room for sockets.
-_MAX_OPEN: Final = 256
+# Each running run uses two files; sockets and children need the rest of what we may open.
+_MAX_OPEN: Final = max(64, min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4))
 _TAIL: Final = 64 * 1024
 INTERRUPTED: Final = ErrorInfo(
     code="INTERRUPTED", message="The daemon stopped before this run ended. It can be resumed."
@@ -53,8 +54,9 @@ class _Known(NamedTuple):
 class FileRunStore:
     """The runs directory. Use it from the loop's thread; reading may happen in another."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, max_open: int = _MAX_OPEN) -> None:
         self._directory = directory
+        self._max_open = max_open
         self._events = directory / "events"
         self._open: OrderedDict[Path, int] = OrderedDict()
         self._syncing: dict[int, int] = {}
@@ -168,13 +170,14 @@ class FileRunStore:
         if fd is not None:
             self._open.move_to_end(path)
             return fd
+        self._make_room()
         fd = _open_for_append(path)
         self._open[path] = fd
-        self._close_oldest()
         return fd
 
-    def _close_oldest(self) -> None:
-        if len(self._open) <= _MAX_OPEN:
+    def _make_room(self) -> None:
+        """Close the file unused for longest; those being synced stay, even past the limit."""
+        if len(self._open) < self._max_open:
             return
         idle = next((p for p, fd in self._open.items() if fd not in self._syncing), None)
         if idle is not None:
