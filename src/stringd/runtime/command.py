@@ -23,11 +23,11 @@ def parse_command(text: str) -> CommandLine:
     if text.startswith("//"):
         text = text[1:]
     header, newline, body = text.partition("\n")
-    header = header.rstrip()
-    if not header.startswith("/") or len(header) == 1 or header[1].isspace():
+    words = header[1:].split(None, 1)
+    if header[:1] != "/" or not words or header[1].isspace():
         raise CommandError(
             "COMMAND_UNSUPPORTED", "Commands must start with /. Use /help for details."
         )
-    typed, *rest = header[1:].split(None, 1)
-    argument = rest[0] if rest else ""
+    typed = words[0]
+    argument = words[1].rstrip() if len(words) > 1 else ""
     return CommandLine(typed.lower(), typed, argument, body if newline else None)

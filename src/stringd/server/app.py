@@ -6,7 +6,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from stringd.runs.service import RunService
 from stringd.runtime.runtime import Runtime
 from stringd.server import sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
@@ -22,6 +21,7 @@ from stringd.server.http import (
     error_response,
     json_response,
 )
+from stringd.server.runs import Runs
 
 if TYPE_CHECKING:
     from stringd.server.log import EventLog
@@ -39,7 +39,7 @@ class App:
         self, settings: "Settings", log: "EventLog", request_stop: Callable[[], None]
     ) -> None:
         self.runtime = Runtime(settings.runtime)
-        self.runs = RunService(settings.data_dir, Path.cwd())
+        self.runs = Runs(settings.data_dir, Path.cwd())
         self._log = log
         self._request_stop = request_stop
         self._started = monotonic()

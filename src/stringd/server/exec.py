@@ -64,7 +64,7 @@ class ExecEndpoint:
         self, request: Request, command: Command, slot: "Slot"
     ) -> Response | Awaitable[Response]:
         """Run the command now that it has its turn; most commands answer at once."""
-        started = perf_counter()
+        started = perf_counter() if self._log.enabled else 0.0
         try:
             answer = self._runtime.execute(slot, command.text, command.cwd)
         except UnknownUserError as error:

@@ -16,13 +16,11 @@ class EventLog:
     def __init__(self, directory: Path | None) -> None:
         self._path = directory / "stringd.log" if directory else None
         self._file: IO[str] | None = None
+        self.enabled = directory is not None
+        """Whether anything is written; callers on the hot path look before they speak."""
         if self._path is not None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._open()
-
-    @property
-    def enabled(self) -> bool:
-        return self._file is not None
 
     def info(self, event: str, **fields: object) -> None:
         """Record what happened; fields that are None are left out."""

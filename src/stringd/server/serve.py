@@ -12,7 +12,6 @@ import uvloop
 from stringd.server.app import App
 from stringd.server.connection import Connection
 from stringd.server.log import EventLog
-from stringd.server.ws import upgrade
 
 if TYPE_CHECKING:
     from stringd.server.settings import Settings
@@ -74,16 +73,14 @@ async def _serve(
     connections: set[Connection] = set()
     tasks: set[asyncio.Task[None]] = set()
 
-    take_over = upgrade(app.runs)
-
     def connection() -> Connection:
-        return Connection(app, loop, connections, tasks, take_over)
+        return Connection(app, loop, connections, tasks, app.runs.take_over)
 
-    await app.runs.start()
     servers = [await loop.create_server(connection, sock=listener) for listener in sockets]
     sweeper = loop.create_task(_sweep(connections))
     log.info("server.start", port=settings.port)
     ready(app)
+    await app.runs.start()
     await stop.wait()
     for server in servers:
         server.close()

@@ -1,0 +1,68 @@
+"""The runs room, loaded beside the first requests: the daemon answers before it is there."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stringd.runs.service import RunService
+
+
+class Runs:
+    """Owns the run service from `start` to `stop`; upgrades that come early wait for it."""
+
+    def __init__(self, data_dir: Path, project_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._project_dir = project_dir
+        self._service: RunService | None = None
+        self._started = asyncio.Event()
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    @property
+    def active_runs(self) -> int:
+        return self._service.active_runs if self._service else 0
+
+    @property
+    def connected_clients(self) -> int:
+        return self._service.connected_clients if self._service else 0
+
+    async def start(self) -> None:
+        """Load the room and mend what a crash left behind."""
+        service = await asyncio.to_thread(self._load)
+        await service.start()
+        self._service = service
+        self._started.set()
+
+    async def stop(self) -> None:
+        """Settle every run and hang up."""
+        for task in self._waiting:
+            task.cancel()
+        if self._service is not None:
+            await self._service.stop()
+
+    def take_over(self, transport: asyncio.Transport, request: bytes) -> None:
+        """Make an upgrading connection a client of the runs."""
+        if self._service is not None:
+            self._upgrade(self._service, transport, request)
+            return
+        transport.pause_reading()
+        task = asyncio.get_running_loop().create_task(self._upgrade_later(transport, request))
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+
+    async def _upgrade_later(self, transport: asyncio.Transport, request: bytes) -> None:
+        await self._started.wait()
+        assert self._service is not None
+        if not transport.is_closing():
+            self._upgrade(self._service, transport, request)
+            transport.resume_reading()
+
+    def _upgrade(self, service: "RunService", transport: asyncio.Transport, request: bytes) -> None:
+        from stringd.server.ws import upgrade
+
+        upgrade(service)(transport, request)
+
+    def _load(self) -> "RunService":
+        from stringd.runs.service import RunService
+
+        return RunService(self._data_dir, self._project_dir)
