@@ -73,8 +73,8 @@ class _Gate:
 
     def serve(self) -> signal.Signals | None:
         self._install_signals()
-        self._greet()
         self._record("started", {"version": __version__, "pid": os.getpid()})
+        self._greet()
         self._server.run()
         self._server.drain(DRAIN_SECONDS)
         how = "stop" if self._ending is None else self._ending.name

@@ -1,0 +1,182 @@
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from stringd import __version__
+from stringd.client.gate import (
+    AsyncGate,
+    Gate,
+    GateClientError,
+    GateNotRunningError,
+    NoAnswerError,
+    build_request,
+    default_socket,
+    succeeded,
+)
+from stringd.gate.decide import Answer, Event
+from stringd.wire.gate import Status, encode_request
+from tests.gate.conftest import desk, home
+from tests.gate.support import Desk, Human, serving
+from tests.gate.test_turns import until
+
+__all__ = ["desk", "home"]
+
+
+@contextmanager
+def peer(path: Path, behave: Callable[[socket.socket], None]) -> Iterator[None]:
+    """A gate that is not ours: one connection, handled as told."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                behave(connection)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield
+        thread.join(10)
+
+
+def test_a_pipeline_is_run_and_its_output_read(desk: Desk) -> None:
+    response = Gate(str(desk.path)).run(
+        [["echo", "hi"], ["cat"]], privileged=False, session="s", reason="r", env={"TZ": "UTC"}
+    )
+    assert succeeded(response)
+    assert response.stdout is not None
+    assert bytes(response.stdout) == b"hi\n"
+    asked = desk.human.asked[0].request
+    assert (asked.session, asked.reason, asked.version) == ("s", "r", __version__)
+    assert dict(asked.env) == {"TZ": "UTC"}
+
+
+def test_a_full_size_output_is_read(desk: Desk) -> None:
+    pipeline = [["head", "-c", "16777217", "/dev/zero"]]
+    response = Gate(str(desk.path)).run(pipeline, privileged=False)
+    assert response.stdout_truncated
+    assert response.stdout is not None
+    assert bytes(response.stdout) == bytes(16 * 1024 * 1024)
+
+
+def test_ping_and_stop_need_no_human(desk: Desk) -> None:
+    gate = Gate(str(desk.path))
+    assert gate.ping().message == "pong"
+    assert gate.stop().status is Status.OK
+    assert desk.human.asked == []
+
+
+def test_a_denial_is_an_answer_and_no_success(home: Path) -> None:
+    human = Human(decide=lambda _: Answer(Event.NO, note="not today"))
+    with serving(home, human) as desk:
+        response = Gate(str(desk.path)).run([["true"]], privileged=False)
+    assert response.status is Status.DENIED
+    assert response.decision_note == "not today"
+    assert not succeeded(response)
+
+
+@pytest.mark.anyio
+async def test_the_async_client_does_the_same(desk: Desk) -> None:
+    gate = AsyncGate(str(desk.path))
+    response = await gate.run([["echo", "hi"]], privileged=False)
+    assert response.stdout is not None
+    assert bytes(response.stdout) == b"hi\n"
+    assert (await gate.ping()).message == "pong"
+    assert (await gate.stop()).status is Status.OK
+
+
+@pytest.mark.anyio
+async def test_cancelling_hangs_up_and_nothing_runs(home: Path) -> None:
+    human = Human()
+    with serving(home, human, at_liberty=False) as desk:
+        gate = AsyncGate(str(desk.path))
+        asking = asyncio.create_task(gate.run([["touch", str(home / "ran")]], privileged=False))
+        await asyncio.to_thread(until, lambda: len(human.asked) == 1)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await asyncio.to_thread(until, lambda: desk.sessions.slots.taken == 0)
+        human.at_liberty.set()
+    assert not (home / "ran").exists()
+
+
+def test_a_gate_that_is_not_there_is_told_at_once_with_the_way_on(home: Path) -> None:
+    with pytest.raises(
+        GateNotRunningError, match="Start it in a terminal of your own: stringd gate"
+    ):
+        Gate(str(home / "none.sock")).ping()
+
+
+@pytest.mark.anyio
+async def test_the_async_client_says_so_too(home: Path) -> None:
+    with pytest.raises(GateNotRunningError):
+        await AsyncGate(str(home / "none.sock")).ping()
+
+
+def test_an_answer_given_before_the_request_was_read_counts(home: Path) -> None:
+    def refuse(connection: socket.socket) -> None:
+        connection.sendall(b'{"id":"","status":"error","message":"busy"}\n')
+
+    request = build_request([["echo", "x" * 500_000]])
+    with peer(home / "s", refuse):
+        assert Gate(str(home / "s")).send(request).message == "busy"
+
+
+def test_reading_stops_at_the_newline_whatever_follows(home: Path) -> None:
+    def chatter(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(b'{"id":"7","status":"ok","stages":[],"stdout":null}\n{"more":1}')
+
+    with peer(home / "s", chatter):
+        assert Gate(str(home / "s")).ping().status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (b"", "server closed connection without response"),
+        (b"hello\n", "could not be read"),
+        (b'{"status":"ok"', "could not be read"),
+    ],
+)
+def test_a_broken_answer_is_an_error_with_a_reason(home: Path, reply: bytes, message: str) -> None:
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(reply)
+
+    with peer(home / "s", answer), pytest.raises(GateClientError, match=message):
+        Gate(str(home / "s")).ping()
+
+
+def test_silence_ends_after_the_timeout(home: Path) -> None:
+    waited = threading.Event()
+
+    def say_nothing(_: socket.socket) -> None:
+        waited.wait(10)
+
+    with peer(home / "s", say_nothing):
+        gate = Gate(str(home / "s"), timeout=0.1)
+        with pytest.raises(NoAnswerError, match=r"no response from daemon after 0\.1s"):
+            gate.run([["true"]])
+        waited.set()
+
+
+def test_each_request_has_its_own_id_and_the_members_in_order() -> None:
+    first, second = build_request([["ls"]]), build_request([["ls"]])
+    assert first.id != second.id
+    members = json.loads(encode_request(first))
+    expected = "id host session time pipeline env reason privileged forward_agent version"
+    assert list(members) == expected.split()
+
+
+def test_the_default_socket_follows_the_environment(tmp_path: Path) -> None:
+    runtime = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    assert default_socket(runtime) == f"{tmp_path}/stringd-gate.sock"
+    assert default_socket({"STRINGD_GATE_SOCKET": "/x"}) == "/x"
