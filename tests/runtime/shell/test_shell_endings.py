@@ -1,6 +1,7 @@
 """Shells that end, by themselves or by us: the truth is told and nothing stays behind."""
 
 import asyncio
+import os
 import shutil
 import signal
 import sys
@@ -131,10 +132,20 @@ async def test_an_exit_trap_runs_on_closing_too(shell: Shell, tmp_path: Path) ->
     assert (tmp_path / "trapped").read_text() == "bye\n"
 
 
-async def test_a_fork_bomb_held_by_a_limit_ends_with_its_shell(shell: Shell) -> None:
-    """Depth limits it here: a process limit does not bind the superuser."""
-    bomb = "b() { [ $1 -lt 5 ] && { b $(($1 + 1)) & b $(($1 + 1)) & }; exec sleep 1000; }; (b 0) &"
-    await shell.run(bomb)
+def fork_bomb() -> str:
+    """A real one, held by a process limit; the superuser has none and steps down first."""
+    bomb = "ulimit -u $(($(ps -eLo uid= | grep -cw $(id -u)) + 40)); :(){ :|:& };:; sleep 1000"
+    if os.geteuid() != 0:
+        return f"({bomb}) &"
+    return f"setpriv --reuid=65534 --regid=65534 --clear-groups bash -c '{bomb}' &"
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")
+async def test_a_fork_bomb_held_by_a_limit_neither_stops_the_shell_nor_outlives_it(
+    shell: Shell,
+) -> None:
+    await shell.run(fork_bomb())
+    assert "alive" in (await shell.run("echo alive")).output
     await shell.close()
     left = [process for process in everyone() if process.session == shell.pid and process.alive]
     assert left == []

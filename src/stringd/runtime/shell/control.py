@@ -9,7 +9,6 @@ and error lead nowhere, so prompts, traces and traps of these lines show nowhere
 """
 
 import asyncio
-import os
 import socket
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -58,7 +57,9 @@ class ReportReader:
         reports: list[Report] = []
         while len(fields) > _FIELDS:
             number, status, directory, *fields = fields
-            reports.append(Report(int(number), int(status), os.fsdecode(directory)))
+            reports.append(
+                Report(int(number), int(status), directory.decode(errors="surrogateescape"))
+            )
         self._buffer = b"\0".join(fields)
         return reports
 

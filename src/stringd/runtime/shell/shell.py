@@ -7,8 +7,8 @@ does, the shell is usable or gone afterwards.
 """
 
 import asyncio
-import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final, Self
 
 from stringd.runtime.shell import wording
@@ -133,9 +133,11 @@ class Shell:
     @property
     def directory(self) -> str:
         """Where the shell stands: the path it was reached by, while that still leads there."""
-        if self.ended or _same_directory(self._reported_directory, self._actual_directory):
-            return self._reported_directory
-        return working_directory(self.pid) or self._reported_directory
+        reported = self._reported_directory
+        actual = None if self.ended else working_directory(self.pid)
+        if actual is None or actual == reported or _same_directory(reported, self.pid):
+            return reported
+        return actual
 
     async def run(self, text: str) -> Reply:
         """Run `text` and wait for its end, its silence or its question.
@@ -194,7 +196,6 @@ class Shell:
 
     def _attach(self, bash: Bash) -> None:
         self._child, self._terminal, _, self._mark = bash
-        self._actual_directory = f"/proc/{bash.child.pid}/cwd"
         self._foreground = Foreground(bash.child.pid, bash.terminal)
         self._control = Control(bash.control, self._reported, self._lost)
         self._child.exited.add_done_callback(self._exited)
@@ -337,8 +338,9 @@ def _wake(waiting: asyncio.Future[None]) -> None:
         waiting.set_result(None)
 
 
-def _same_directory(path: str, other: str) -> bool:
+def _same_directory(path: str, pid: int) -> bool:
+    """Whether a path, perhaps over symbolic links, leads to where the process stands."""
     try:
-        return os.path.samestat(os.stat(path), os.stat(other))  # noqa: PTH116 - on every command
+        return Path(path).samefile(f"/proc/{pid}/cwd")
     except OSError:
         return False
