@@ -5,6 +5,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +22,31 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+@contextmanager
+def another_program(port: int = 0) -> Iterator[int]:
+    """A program on a port that answers everybody with something that is not HTTP."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        stop = threading.Event()
+
+        def answer() -> None:
+            while not stop.is_set():
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        taken: int = listener.getsockname()[1]
+        try:
+            yield taken
+        finally:
+            stop.set()
+            socket.create_connection(("127.0.0.1", taken)).close()
+            thread.join(WAIT_SECONDS)
 
 
 class Daemon:

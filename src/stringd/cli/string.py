@@ -148,7 +148,10 @@ def connect(options: Options) -> Connection:
     connection = Connection(port)
     home = os.environ.get("STRINGD_HOME") or f"~/.string/users/{options.user}"
     home = os.path.abspath(os.path.expanduser(home))
-    os.makedirs(home, mode=0o700, exist_ok=True)
+    try:
+        os.makedirs(home, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot use {home} as home: {error.strerror}") from error
     try:
         register(connection, options.user, home)
     except TransportError:
