@@ -58,7 +58,10 @@ class FileRunStore:
         self._directory = directory
         self._max_open = max_open
         self._events = directory / "events"
-        self._open: OrderedDict[Path, int] = OrderedDict()
+        # Plain text: these are joined and looked up with every event of every run.
+        self._timeline_prefix = f"{self._directory}/"
+        self._events_prefix = f"{self._events}/"
+        self._open: OrderedDict[str, int] = OrderedDict()
         self._syncing: dict[int, int] = {}
         self._syncer = Syncer()
         self._overviews: dict[str, _Known] = {}
@@ -67,7 +70,7 @@ class FileRunStore:
         self._write(self._timeline(run_id), encode_event(event))
 
     def append_broadcast(self, run_id: str, frame: bytes) -> None:
-        self._write(self._events / f"{run_id}.jsonl", frame + b"\n")
+        self._write(self._broadcasts(run_id), frame + b"\n")
 
     async def sync(self, run_id: str) -> None:
         fd = self._open.get(self._timeline(run_id))
@@ -87,13 +90,13 @@ class FileRunStore:
         return decode_events(_lines(self._timeline(run_id)))
 
     def broadcasts(self, run_id: str, from_seq: int) -> Iterator[bytes]:
-        for line in _lines(self._events / f"{run_id}.jsonl"):
+        for line in _lines(self._broadcasts(run_id)):
             number = _number(line)
             if number is not None and number >= from_seq:
                 yield line
 
     def last_seq(self, run_id: str) -> int:
-        path = self._events / f"{run_id}.jsonl"
+        path = self._broadcasts(run_id)
         lines = _tail(path)
         found = next((n for line in reversed(lines) if (n := _number(line)) is not None), None)
         if found is not None:
@@ -114,13 +117,13 @@ class FileRunStore:
         mark = (stat.st_mtime_ns, stat.st_size)
         known = self._overviews.get(path.stem)
         if known is None or known.mark != mark:
-            known = _Known(mark, overview(path.stem, decode_events(_lines(path))))
+            known = _Known(mark, overview(path.stem, decode_events(_lines(str(path)))))
             self._overviews[path.stem] = known
         return known.overview
 
     def repair(self) -> list[str]:
         # Most histories end properly; their last lines tell so without reading the rest.
-        open_ended = [p for p in self._directory.glob("*.jsonl") if not _ends_properly(p)]
+        open_ended = [p for p in self._directory.glob("*.jsonl") if not _ends_properly(str(p))]
         found = (self._overview(path) for path in open_ended)
         repaired = [each.run_id for each in found if each and each.status == "running"]
         for run_id in repaired:
@@ -143,7 +146,7 @@ class FileRunStore:
         self._selection(run_id).unlink(missing_ok=True)
 
     def release(self, run_id: str) -> None:
-        for path in (self._timeline(run_id), self._events / f"{run_id}.jsonl"):
+        for path in (self._timeline(run_id), self._broadcasts(run_id)):
             fd = self._open.pop(path, None)
             if fd is not None:
                 os.close(fd)
@@ -153,19 +156,22 @@ class FileRunStore:
         while self._open:
             os.close(self._open.popitem()[1])
 
-    def _timeline(self, run_id: str) -> Path:
-        return self._directory / f"{run_id}.jsonl"
+    def _timeline(self, run_id: str) -> str:
+        return f"{self._timeline_prefix}{run_id}.jsonl"
+
+    def _broadcasts(self, run_id: str) -> str:
+        return f"{self._events_prefix}{run_id}.jsonl"
 
     def _selection(self, run_id: str) -> Path:
         return self._directory / f"{run_id}.config.json"
 
-    def _write(self, path: Path, line: bytes) -> None:
+    def _write(self, path: str, line: bytes) -> None:
         try:
             os.write(self._file(path), line)
         except OSError as error:
             log.error("cannot write %s: %s", path, error)
 
-    def _file(self, path: Path) -> int:
+    def _file(self, path: str) -> int:
         fd = self._open.get(path)
         if fd is not None:
             self._open.move_to_end(path)
@@ -184,19 +190,23 @@ class FileRunStore:
             os.close(self._open.pop(idle))
 
 
-def _open_for_append(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _open_for_append(path: str) -> int:
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    try:
+        fd = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(path, flags, 0o600)
     size = os.fstat(fd).st_size
     if size and os.pread(fd, 1, size - 1) != b"\n":
         os.write(fd, b"\n")
     return fd
 
 
-def _tail(path: Path) -> list[bytes]:
+def _tail(path: str) -> list[bytes]:
     """The last lines of a file; the first of them may be cut."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL))
             return file.read().split(b"\n")
@@ -204,14 +214,14 @@ def _tail(path: Path) -> list[bytes]:
         return []
 
 
-def _ends_properly(path: Path) -> bool:
+def _ends_properly(path: str) -> bool:
     events = decode_events(_tail(path))
     return bool(events) and isinstance(events[-1], RunCompleted)
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: str) -> Iterator[bytes]:
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             yield from (line.rstrip(b"\n") for line in file)
     except FileNotFoundError:
         return

@@ -368,6 +368,8 @@ class RunService:
         )
 
     def _forget_oldest(self) -> None:
+        if len(self._runs) <= MAX_FINISHED:
+            return
         finished = [run_id for run_id, run in self._runs.items() if not run.live]
         for run_id in finished[: max(0, len(finished) - MAX_FINISHED)]:
             del self._runs[run_id]
