@@ -203,9 +203,10 @@ class Server:
             self._log(f"internal error: {error!r}")
             caller.reply(Response("", Status.ERROR, message="internal error", version=__version__))
         finally:
-            self._threads.discard(threading.current_thread())
             self._returned.append(connection)
             self._wakeup.set()
+            # Last, because whoever drains us waits for the threads that are still listed.
+            self._threads.discard(threading.current_thread())
 
     def _linger(self, connection: socket.socket) -> None:
         try:
