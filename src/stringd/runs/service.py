@@ -131,7 +131,8 @@ class RunService:
     async def _prepare(
         self, request: requests.PrepareRun, run_id: str, earlier: Run | None, client: Client
     ) -> None:
-        run = Run(run_id, request.strategy_path or "", self._store)
+        seq = earlier.seq if earlier else 0
+        run = Run(run_id, request.strategy_path or "", self._store, seq=seq)
         run.subscribers = dict(earlier.subscribers) if earlier else {}
         self._runs.pop(run_id, None)
         self._runs[run_id] = run
@@ -145,7 +146,7 @@ class RunService:
             )
             if not run.live:
                 raise PrepareError(CANCELLED.message)
-            await self._settle_in(run, prepared, earlier)
+            self._settle_in(run, prepared)
         except BaseException:
             if not followed and client in run.subscribers:
                 self.unsubscribe(run_id, client)
@@ -153,12 +154,12 @@ class RunService:
             raise
         client.reply(self._prepared_message(run, prepared, request.request_id))
 
-    async def _settle_in(self, run: Run, prepared: Prepared, earlier: Run | None) -> None:
+    def _settle_in(self, run: Run, prepared: Prepared) -> None:
         run.prepared = prepared
         run.strategy_name = prepared.strategy.name
         if prepared.kind == "continuation":
             run.persist()
-            run.seq = earlier.seq if earlier else self._store.last_seq(run.id)
+            run.seq = run.seq or self._store.last_seq(run.id)
         self._store.save_selection(run.id, [])
 
     def _restore(self, run: Run, earlier: Run | None) -> None:
@@ -281,7 +282,7 @@ class RunService:
     def update_policy(self, request: requests.UpdatePolicy) -> None:
         """Change path policies and show each changed chain. Raises `RefusedError`."""
         run = self._runs.get(request.run_id)
-        if run is None or not run.live:
+        if run is None or not run.live or run.prepared is None:
             message = f"No active run found for runId {request.run_id}"
             raise RefusedError("RUN_NOT_FOUND", message)
         changed = run.policies.update(

@@ -39,7 +39,7 @@ class App:
         self, settings: "Settings", log: "EventLog", request_stop: Callable[[], None]
     ) -> None:
         self.runtime = Runtime(settings.runtime)
-        self.runs = Runs(settings.data_dir, Path.cwd())
+        self.runs = Runs(settings.data_dir, Path.cwd(), settings.runs)
         self._log = log
         self._request_stop = request_stop
         self._started = monotonic()

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stringd.runs.service import RunService
+    from stringd.server.settings import RunsSettings
 
 
 class Runs:
     """Owns the run service from `start` to `stop`; upgrades that come early wait for it."""
 
-    def __init__(self, data_dir: Path, project_dir: Path) -> None:
+    def __init__(self, data_dir: Path, project_dir: Path, settings: "RunsSettings") -> None:
+        self._settings = settings
         self._data_dir = data_dir
         self._project_dir = project_dir
         self._service: RunService | None = None
@@ -65,4 +67,4 @@ class Runs:
     def _load(self) -> "RunService":
         from stringd.runs.service import RunService
 
-        return RunService(self._data_dir, self._project_dir)
+        return RunService(self._data_dir, self._project_dir, **self._settings._asdict())

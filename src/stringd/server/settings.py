@@ -7,10 +7,19 @@ from typing import Final, NamedTuple
 from stringd.runtime.settings import RuntimeSettings
 
 DEFAULT_PORT: Final = 3100
+TEMPLATE_FILTERS: Final = ("env", "file", "exec")
 
 
 class SettingsError(ValueError):
     """A setting has an unusable value; `str()` names the setting and the value."""
+
+
+class RunsSettings(NamedTuple):
+    """What every run is prepared with; template filters are those the owner lets prompts use."""
+
+    template_filters: tuple[str, ...] = ()
+    concurrent_broadcast: bool = False
+    model_override: str | None = None
 
 
 class Settings(NamedTuple):
@@ -23,6 +32,7 @@ class Settings(NamedTuple):
     queue_timeout: float = 60.0
     allow_origins: tuple[str, ...] = ()
     log: bool = False
+    runs: RunsSettings = RunsSettings()
 
 
 VARIABLES: Final = {
@@ -35,6 +45,9 @@ VARIABLES: Final = {
     "STRINGD_BASH_QUIET_MS": "silence after which a shell command is reported as running (10000)",
     "STRINGD_ACTION_TIMEOUT_MS": "time limit of an action (HTTP 60000, CLI 120000)",
     "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
+    "STRINGD_TEMPLATE_FILTERS": "filters prompt templates may use: env, file, exec (none)",
+    "STRINGD_CONCURRENT_BROADCAST": "1 runs the steps of a broadcast flow side by side",
+    "STRINGD_MODEL_OVERRIDE": "provider/model for every agent of every run",
 }
 """Every environment variable the daemon reads, with what it does and its default."""
 
@@ -63,13 +76,23 @@ def load_settings(
         runtime=runtime,
         runs_port=parse_port("--runs-port", runs_port),
         queue_timeout=_seconds(environ, "STRINGD_QUEUE_TIMEOUT_MS", 60.0) or 60.0,
-        allow_origins=tuple(
-            origin.strip()
-            for origin in environ.get("STRINGD_ALLOW_ORIGINS", "").split(",")
-            if origin.strip()
-        ),
+        allow_origins=_words(environ, "STRINGD_ALLOW_ORIGINS"),
         log=log or _switch(environ, "STRINGD_LOG"),
+        runs=_runs_settings(environ),
     )
+
+
+def _runs_settings(environ: Mapping[str, str]) -> RunsSettings:
+    filters = _words(environ, "STRINGD_TEMPLATE_FILTERS")
+    unknown = [name for name in filters if name not in TEMPLATE_FILTERS]
+    if unknown:
+        known = ", ".join(TEMPLATE_FILTERS)
+        raise SettingsError(f"STRINGD_TEMPLATE_FILTERS may name {known}, not '{unknown[0]}'")
+    model = environ.get("STRINGD_MODEL_OVERRIDE", "").strip()
+    if model and "/" not in model:
+        raise SettingsError(f"STRINGD_MODEL_OVERRIDE must be provider/model, not '{model}'")
+    concurrent = _switch(environ, "STRINGD_CONCURRENT_BROADCAST")
+    return RunsSettings(filters, concurrent, model or None)
 
 
 def configured_port(environ: Mapping[str, str]) -> int:
@@ -94,6 +117,10 @@ def _seconds(environ: Mapping[str, str], name: str, default: float | None) -> fl
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise SettingsError(f"{name} must be a number of milliseconds above 0, not '{text}'")
     return int(text) / 1000
+
+
+def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in environ.get(name, "").split(",") if word.strip())
 
 
 def _switch(environ: Mapping[str, str], name: str) -> bool:
