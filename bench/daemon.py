@@ -1,7 +1,8 @@
 """`/exec` against bare Node and a bare Python loop; start-up and memory.
 
 Servers are pinned to one core and the load generator to another; contenders take turns, so that
-a slow minute of the machine hits all of them, and the median round is reported.
+a slow minute of the machine hits all of them, and the median round is reported. CPU time per
+request is reported beside throughput: it hardly notices what else the machine is doing.
 """
 
 import json
@@ -33,6 +34,7 @@ SECONDS = int(os.environ.get("BENCH_SECONDS", "3"))
 class Load(NamedTuple):
     rate: float
     p50_us: float
+    cpu_us: float
 
 
 class Contender(NamedTuple):
@@ -82,6 +84,16 @@ def throughput_rows() -> Iterator[Row]:
             mine / theirs,
             target,
         )
+        spent, other_spent = (
+            statistics.median(many.cpu_us for _, many in taken[name]) for name in ("stringd", peer)
+        )
+        yield Row(
+            f"CPU time per request, {peer} against ours",
+            f"{spent:.0f} µs",
+            f"{other_spent:.0f} µs",
+            other_spent / spent,
+            target,
+        )
         one = statistics.median(single.p50_us for single, _ in ours)
         other = statistics.median(single.p50_us for single, _ in taken[peer])
         yield Row(
@@ -122,7 +134,7 @@ def daemon_rows() -> Iterator[Row]:
     with serving(contenders()[0]) as port:
         ready = time.perf_counter() - started
         yield Row("time to ready", f"{ready * 1e3:.0f} ms", "–", None, "< 500 ms")
-        pid = daemon_pid(port)
+        pid = PIDS[port]
         idle = resident(pid)
         yield Row("resident memory, idle", f"{idle:.0f} MB", "–", None, "< 60 MB")
         connection = Connection(port)
@@ -159,10 +171,7 @@ def serving(contender: Contender) -> Iterator[int]:
 
 
 PIDS: dict[int, int] = {}
-
-
-def daemon_pid(port: int) -> int:
-    return PIDS[port]
+"""Port → process of every server under test."""
 
 
 def listening(port: int) -> bool:
@@ -171,6 +180,7 @@ def listening(port: int) -> bool:
 
 
 def wrk(port: int, connections: int, seconds: int) -> Load:
+    before = cpu_seconds(PIDS[port])
     pinned = ["taskset", "-c", "1"] if shutil.which("taskset") else []
     output = subprocess.run(
         [
@@ -191,13 +201,19 @@ def wrk(port: int, connections: int, seconds: int) -> Load:
     line = next(line for line in output.splitlines() if line.startswith("RESULT"))
     result = json.loads(line.removeprefix("RESULT "))
     assert result["errors"] == 0, line
-    return Load(result["requests"] / result["duration_us"] * 1e6, result["p50_us"])
+    spent = (cpu_seconds(PIDS[port]) - before) / result["requests"] * 1e6
+    return Load(result["requests"] / result["duration_us"] * 1e6, result["p50_us"], spent)
 
 
 def wall_time(command: list[str], env: dict[str, str]) -> float:
     started = time.perf_counter()
     subprocess.run(command, env=env, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - started
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(pid: int) -> float:
