@@ -1,6 +1,6 @@
 """The state of one topic, and the slot that keeps it together with its queue."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from stringd.runtime.page import Location, path_of
 from stringd.runtime.paths import display
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from stringd.wire.exec import Meta
     from stringd.wire.topic import Topic
 
+MAX_SEEN_FILES: Final = 1000
+"""Every stored session carries them; whoever reads more files forgets the oldest."""
+
 ShortcutValue = str | tuple[str, ...]
 """What an action's answer stores under `@name`: one text or a tuple."""
 
@@ -23,6 +26,10 @@ class LiveShell(Protocol):
     @property
     def directory(self) -> str:
         """The directory it stands in."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended by itself; its last output can still be read."""
 
     async def close(self) -> None:
         """End the shell and everything it started."""
@@ -50,8 +57,6 @@ class Session:
         self.user = user
         self.topic = topic
         self.shell: LiveShell | None = None
-        self.seen_files: dict[Path, bytes] = {}
-        """What this topic last saw of each file, as a digest."""
         self.stored: bytes | None = None
         """What is kept of it on disk."""
         self._forget()
@@ -63,7 +68,16 @@ class Session:
         self.auto_shortcuts: dict[str, str] = {}
         self.value_shortcuts: dict[str, ShortcutValue] = {}
         self.seen_menus: set[str] = set()
+        self.seen_files: dict[Path, bytes] = {}
+        """What this topic last saw of each file, as a digest."""
         self.directory: Path | None = None
+
+    def saw(self, file: "Path", digest: bytes) -> None:
+        """Remember what a file was when this topic read or wrote it."""
+        self.seen_files.pop(file, None)
+        self.seen_files[file] = digest
+        if len(self.seen_files) > MAX_SEEN_FILES:
+            del self.seen_files[next(iter(self.seen_files))]
 
     def meta(self) -> "Meta | None":
         """The open document as the head event shows it."""
@@ -86,7 +100,8 @@ class Session:
     def detail(self) -> str:
         """What `/topics` says about this topic."""
         if self.topic.type == "bash":
-            return f"cwd: {self.shell.directory}" if self.shell else "(no shell)"
+            lives = self.shell is not None and not self.shell.ended
+            return f"cwd: {self.shell.directory}" if self.shell and lives else "(no shell)"
         shown = self.shown_path()
         return f"current: {shown}" if shown else "(no doc)"
 

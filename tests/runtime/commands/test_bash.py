@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
@@ -126,6 +127,20 @@ def test_an_exit_is_told_and_followed_by_a_fresh_shell(call: Caller, topic: str)
     assert "fresh shell" in reply.content
     assert call(topic, "//output").ok
     assert call(topic, "echo x=$x").content == f"exit: 0 | cwd: {call.home}\n---\nx="
+
+
+@proves("BASH-10")
+def test_a_shell_that_ended_unseen_is_replaced_and_the_next_reply_says_so(
+    call: Caller, topic: str
+) -> None:
+    pid = int(call(topic, "echo $$").content.rpartition("\n")[2])
+    ended = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    assert select.select([ended], [], [], WAIT_SECONDS)[0]
+    os.close(ended)
+    reply = call(topic, "echo next")
+    assert "---\nnext\n[the earlier shell of this topic had ended" in reply.content
+    assert call(topic, "echo later").content.endswith("---\nlater")
 
 
 @proves("BASH-11")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.runtime.errors import CommandError
+from stringd.runtime.shell import wording
 from stringd.runtime.shell.errors import (
     BadRangeError,
     NothingRunningError,
@@ -82,10 +83,13 @@ async def bash(runtime: "Runtime", session: "Session", text: str, cwd: str | Non
 async def run(call: BashCall) -> Result:
     """Plain text: the shell's input. The first one starts the shell."""
     shell = call.shell
-    if shell is None or shell.ended:
-        await call.session.release()
-        shell = await _fresh_shell(call)
-    return reply_result(await shell.run(call.text))
+    if shell is not None and shell.usable:
+        return reply_result(await shell.run(call.text))
+    await call.session.release()
+    reply = await (await _fresh_shell(call)).run(call.text)
+    if shell is not None and not shell.end_told:
+        reply = reply._replace(notes=(*reply.notes, wording.started_anew()))
+    return reply_result(reply)
 
 
 async def help_(_call: BashCall) -> Result:

@@ -30,6 +30,13 @@ class Child:
         claim(pid)
         self._loop.add_reader(self._handle, self._reap)
 
+    @property
+    def lives(self) -> bool:
+        """What the kernel says; `exited` follows a loop turn later."""
+        if self.exited.done():
+            return False
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
     def send_signal(self, number: signal.Signals) -> None:
         """Safe at any time: the id stays ours until the end was collected."""
         if not self.exited.done():

@@ -57,6 +57,10 @@ class OneShot:
         """Where it runs."""
         return self._cwd
 
+    @property
+    def ended(self) -> bool:
+        return self._child.exited.done()
+
     async def reply(self, limit: float) -> Reply:
         """How it ended, at most `limit` seconds from now; nothing it started outlives this."""
         try:

@@ -91,6 +91,8 @@ class Shell:
         self._burial: asyncio.Task[None] | None = None
         self.successor_directory = home
         """Where the shell after this one would start."""
+        self.end_told = False
+        """Whether a reply has said that the shell ended."""
         self.command: Command | None = None
         self.background = Background()
 
@@ -125,6 +127,11 @@ class Shell:
     @property
     def ended(self) -> bool:
         return self._child.exited.done()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can take input: an end that has just happened counts."""
+        return self._child.lives
 
     @property
     def busy(self) -> bool:
@@ -304,6 +311,7 @@ class Shell:
         if self.ended:
             ending = Ending.SHELL_ENDED if ending is Ending.COMPLETED else ending
             directory = self.successor_directory
+            self.end_told = True
             code = self._child.exited.result()
             notes.append(wording.shell_ended(code, self._child.signal))
             await self._end()

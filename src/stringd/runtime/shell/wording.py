@@ -57,5 +57,9 @@ def seconds(value: float) -> str:
     return f"{value:g} s"
 
 
+def started_anew() -> str:
+    return "the earlier shell of this topic had ended; this is a fresh one"
+
+
 def killed_by(number: Signals) -> str:
     return f"killed by {number.name}"
