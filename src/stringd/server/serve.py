@@ -1,6 +1,7 @@
 """Serving the application: loopback sockets, signals, draining."""
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import Callable
@@ -81,6 +82,8 @@ async def _serve(
     log.info("server.start", port=settings.port)
     ready(app)
     await app.runs.start()
+    # What is loaded now stays: the collector need not look at it again with every request.
+    gc.freeze()
     await stop.wait()
     for server in servers:
         server.close()
