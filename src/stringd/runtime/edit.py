@@ -2,14 +2,21 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.documents import Diff, DocumentError, diff
 from stringd.runtime import undo
 from stringd.runtime.errors import CommandError
-from stringd.runtime.files import FileText, exists, make_parents, read_text, write_text
-from stringd.runtime.paths import FilePath
+from stringd.runtime.files import (
+    FileText,
+    digest,
+    encode,
+    exists,
+    make_parents,
+    read_text,
+    write_data,
+)
+from stringd.runtime.paths import FilePath, locate
 
 if TYPE_CHECKING:
     from stringd.runtime.commands.call import Call
@@ -18,10 +25,8 @@ if TYPE_CHECKING:
 class Edited(NamedTuple):
     """What an edit did. `blind` tells that the topic had never read what it replaced."""
 
-    old: str
     new: str
     size: int
-    created: bool
     blind: bool
     diff: Diff
 
@@ -40,82 +45,106 @@ class EditRules(NamedTuple):
     ignores_changes: bool = False
 
 
+class Reverted(NamedTuple):
+    """What a step back did; `data` is None when it deleted a file that was new."""
+
+    file: FilePath
+    data: bytes | None
+
+
 def edit_file(
     call: "Call", file: FilePath, change: Callable[[str], str], rules: EditRules
 ) -> Edited:
     """Apply `change` to a file's text. Raises `CommandError`; the file is then untouched."""
-    before = _read(file, rules)
-    if before is not None:
-        if rules.must_create:
-            raise CommandError(
-                "CONFLICT",
-                f"File exists: {file.typed}\n"
-                "Leave out --new to overwrite it, or choose another name.",
-            )
-        _check_unchanged(call, file, before, rules)
-    old = before.text if before else ""
-    try:
-        new = change(old)
-    except DocumentError as error:
-        raise CommandError(error.code, error.message(file.typed)) from error
-    if rules.makes_directories:
-        make_parents(file)
-    if _read(file, rules) != before:
-        raise _changed(file)
+    # Edits run in threads: between reading and renaming, no other edit may write.
+    with call.runtime.edits:
+        before = _read(file, rules)
+        if before is not None:
+            _check_free(call, file, before, rules)
+        old = before.text if before else ""
+        try:
+            new = change(old)
+        except DocumentError as error:
+            raise CommandError(error.code, error.message(file.typed)) from error
+        if rules.makes_directories:
+            make_parents(file)
+        data = encode(new, marked=before is not None and before.marked)
+        _write(call, file, before, data, rules)
     blind = before is not None and file.real not in call.session.seen_files
-    data = write_text(file, new, before.mode if before else None)
-    content, encoded = undo.content_fields(old)
-    undo.store(
-        call.runtime.settings.data_dir,
-        call.session,
-        undo.UndoRecord(
-            1,
-            call.session.user.id,
-            call.session.topic.canonical,
-            str(file.path),
-            before is not None,
-            content,
-            encoded,
-            before.mode if before else 0,
-            sha256(data).hexdigest(),
-            datetime.now(UTC).isoformat(timespec="milliseconds"),
-        ),
-    )
-    call.session.seen_files[file.real] = sha256(data).digest()
+    call.session.saw(file.real, digest(data))
     context, limit = _setting(call, "_diff_context", 0, 3), _setting(call, "_diff_max_lines", 1, 50)
-    compared = diff(old, new, context, limit)
-    return Edited(old, new, len(data), before is None, blind, compared)
+    return Edited(new, len(data), blind, diff(old, new, context, limit))
 
 
-def revert(call: "Call") -> tuple[FilePath | None, str, bool]:
-    """Take the topic's last edit back: the file, its text, and whether it existed before.
+def revert(call: "Call") -> Reverted:
+    """Take the topic's last edit back.
 
     Raises `CommandError` when there is nothing to take back or the file changed since.
     """
-    from stringd.runtime.paths import locate
-
     data_dir = call.runtime.settings.data_dir
-    record = undo.load(data_dir, call.session)
-    if record is None:
-        raise CommandError("NOT_FOUND", "Nothing to undo.")
-    file = locate(call, record.path)
-    current = _read(file._replace(typed=record.path), EditRules(may_create=True))
-    if current is None or current.digest.hex() != record.sha256:
-        raise CommandError(
-            "CONFLICT",
-            f"Refusing to undo {call.session.shown(file.path.as_uri())}: "
-            "file changed since this topic's last edit.\n"
-            f"Recovery: look at it with /edit {record.path} and edit what you need.",
-        )
-    text = record.previous()
+    with call.runtime.edits:
+        record = undo.load(data_dir, call.session)
+        if record is None:
+            raise CommandError("NOT_FOUND", "Nothing to undo.")
+        file = locate(call, record.path)
+        file = file._replace(typed=call.session.shown(file.path.as_uri()))
+        current = _read(file, EditRules(may_create=True))
+        if current is None or current.digest.hex() != record.sha256:
+            raise CommandError(
+                "CONFLICT",
+                f"Refusing to undo {file.typed}: file changed since this topic's last edit.\n"
+                f"Recovery: look at it with /edit {record.path} and edit what you need.",
+            )
+        previous = _step_back(call, file, record)
+        undo.forget(data_dir, call.session)
+    return Reverted(file, previous)
+
+
+def _step_back(call: "Call", file: FilePath, record: undo.UndoRecord) -> bytes | None:
     if record.existed:
-        data = write_text(file, text, record.mode)
-        call.session.seen_files[file.real] = sha256(data).digest()
-    else:
+        previous = record.previous()
+        write_data(file, previous, record.mode)
+        call.session.saw(file.real, digest(previous))
+        return previous
+    try:
         file.real.unlink()
-        call.session.seen_files.pop(file.real, None)
-    undo.forget(data_dir, call.session)
-    return file, text, record.existed
+    except OSError as error:
+        raise CommandError(
+            "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror}"
+        ) from error
+    call.session.seen_files.pop(file.real, None)
+    return None
+
+
+def _write(
+    call: "Call", file: FilePath, before: FileText | None, data: bytes, rules: EditRules
+) -> None:
+    """Write if the file is still as it was read, with the way back kept first."""
+    if _read(file, rules) != before:
+        raise _changed(file)
+    session, data_dir = call.session, call.runtime.settings.data_dir
+    content, encoded = undo.content_fields(before.data if before else b"")
+    record = undo.UndoRecord(
+        1,
+        session.user.id,
+        session.topic.canonical,
+        str(file.path),
+        before is not None,
+        content,
+        encoded,
+        before.mode if before else 0,
+        digest(data).hex(),
+        datetime.now(UTC).isoformat(timespec="milliseconds"),
+    )
+    try:
+        with undo.remembered(data_dir, session, record):
+            write_data(file, data, before.mode if before else None)
+    except OSError as error:
+        raise CommandError(
+            "INTERNAL_ERROR",
+            f"Write failed: {file.typed}: the undo copy cannot be kept ({error.strerror}), "
+            "so nothing was written.",
+        ) from error
 
 
 def _read(file: FilePath, rules: EditRules) -> FileText | None:
@@ -123,16 +152,18 @@ def _read(file: FilePath, rules: EditRules) -> FileText | None:
     try:
         return read_text(file)
     except CommandError as error:
-        if error.code != "NOT_FOUND" or not rules.may_create:
+        if error.code != "NOT_FOUND" or not rules.may_create or exists(file):
             raise
-        if exists(file) and not file.real.exists():
-            raise CommandError(
-                "NOT_FOUND", f"File not found: {file.typed} is a link to a missing file"
-            ) from error
         return None
 
 
-def _check_unchanged(call: "Call", file: FilePath, before: FileText, rules: EditRules) -> None:
+def _check_free(call: "Call", file: FilePath, before: FileText, rules: EditRules) -> None:
+    """Refuse to overwrite what must be new, or what changed since this topic read it."""
+    if rules.must_create:
+        raise CommandError(
+            "CONFLICT",
+            f"File exists: {file.typed}\nLeave out --new to overwrite it, or choose another name.",
+        )
     seen = call.session.seen_files.get(file.real)
     if seen is not None and seen != before.digest and not (rules.force or rules.ignores_changes):
         raise _changed(file)
@@ -149,4 +180,4 @@ def _changed(file: FilePath) -> CommandError:
 
 def _setting(call: "Call", name: str, least: int, default: int) -> int:
     text = call.session.variables.get(name, "").strip()
-    return int(text) if text.isdecimal() and int(text) >= least else default
+    return int(text) if text.isdecimal() and len(text) < 10 and int(text) >= least else default

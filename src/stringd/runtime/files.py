@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,6 +13,8 @@ from stringd.runtime.storage import write_atomically
 
 MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 """Larger files are refused instead of filling the memory several times over."""
+LARGE_FILE_BYTES: Final = 256 * 1024
+"""Above this, reading and rendering takes long enough to be done outside the loop thread."""
 _SNIFFED: Final = 8192
 
 
@@ -19,8 +22,16 @@ class FileText(NamedTuple):
     """A file as text. Bytes that are no UTF-8 come back unchanged when it is written."""
 
     text: str
+    """Without the byte order mark, which is no text."""
     digest: bytes
     mode: int
+    marked: bool = False
+    """Whether the file starts with a byte order mark."""
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        return encode(self.text, marked=self.marked)
 
 
 def digest(data: bytes) -> bytes:
@@ -28,9 +39,10 @@ def digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def encode(text: str) -> bytes:
-    """Text as a file holds it."""
-    return text.encode("utf-8", "surrogateescape")
+def encode(text: str, *, marked: bool = False) -> bytes:
+    """Text as a file holds it, below a byte order mark if the file had one."""
+    data = text.encode("utf-8", "surrogateescape")
+    return BOM_UTF8 + data if marked and not data.startswith(BOM_UTF8) else data
 
 
 def decode(data: bytes) -> str:
@@ -47,7 +59,9 @@ def read_text(file: FilePath) -> FileText:
             f"Failed to read {file.typed}: it is a binary file ({len(data)} bytes).\n"
             "Recovery: /exec file <path> tells what it is.",
         )
-    return FileText(decode(data), digest(data), mode)
+    marked = data.startswith(BOM_UTF8)
+    text = decode(data[len(BOM_UTF8) :] if marked else data)
+    return FileText(text, digest(data), mode, marked)
 
 
 def _read(file: FilePath) -> tuple[bytes, int]:
@@ -55,7 +69,7 @@ def _read(file: FilePath) -> tuple[bytes, int]:
         # Not blocking on a FIFO or a device: only regular files are read.
         descriptor = os.open(file.real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise CommandError("NOT_FOUND", f"File not found: {file.typed}") from error
+        raise not_found(file) from error
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
     try:
@@ -78,19 +92,17 @@ def _check_readable(file: FilePath, status: os.stat_result) -> None:
         raise _unreadable(file, f"it has {status.st_size} bytes, limit is {MAX_FILE_BYTES}")
 
 
-def write_text(file: FilePath, text: str, mode: int | None = None) -> bytes:
-    """Replace a file's text in one step, keeping its mode. Returns what was written.
+def write_data(file: FilePath, data: bytes, mode: int | None = None) -> None:
+    """Replace a file in one step, keeping its mode.
 
     Raises `CommandError`; the file is then as it was.
     """
-    data = encode(text)
     try:
         write_atomically(file.real, data, _new_file_mode() if mode is None else mode)
     except OSError as error:
         raise CommandError(
             "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror or error}"
         ) from error
-    return data
 
 
 def make_parents(file: FilePath) -> None:
@@ -103,9 +115,23 @@ def make_parents(file: FilePath) -> None:
         ) from error
 
 
+def is_large(path: Path) -> bool:
+    """Whether a file is worth a thread; what is not there is not."""
+    try:
+        return path.stat().st_size > LARGE_FILE_BYTES
+    except OSError:
+        return False
+
+
 def exists(file: FilePath) -> bool:
     """Whether anything is there, dangling links included."""
     return os.path.lexists(file.real)
+
+
+def not_found(file: FilePath) -> CommandError:
+    """The refusal for a file that is not there."""
+    hint = f"\n{file.hint}" if file.hint else ""
+    return CommandError("NOT_FOUND", f"File not found: {file.typed}{hint}")
 
 
 def _unreadable(file: FilePath, reason: str) -> CommandError:

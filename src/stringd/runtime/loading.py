@@ -29,7 +29,7 @@ REQUIREMENTS_FILE: Final = "requirements.md"
 def load_file(call: "Call", file: FilePath) -> Page:
     """Load a local document. Raises `CommandError`."""
     loaded = read_text(file)
-    call.session.seen_files[file.real] = loaded.digest
+    call.session.saw(file.real, loaded.digest)
     document = parse(loaded.text, file.path.as_uri())
     if document.includes:
         document = _compiled(call, file, document)

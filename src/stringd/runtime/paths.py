@@ -22,6 +22,8 @@ class FilePath(NamedTuple):
     typed: str
     path: Path
     real: Path
+    hint: str | None = None
+    """Where a bare name that is not here was probably meant."""
 
 
 def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
@@ -34,7 +36,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
         raise CommandError("INVALID_PATH", "A path cannot contain a NUL character.")
     path = Path(os.path.normpath(_absolute(call, typed, base)))
     real = _real(path)
-    if _within(real, _real(call.runtime.settings.data_dir)):
+    if _is_own_data(call, real):
         raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
     if not any(_within(real, root) for root in _roots(call)):
         # A file is allowed through its directory, so that its neighbours come along.
@@ -45,7 +47,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
             f"Recovery: work inside the home directory, or ask the owner to run: "
             f"stringd allow {wanted}",
         )
-    return FilePath(typed, path, real)
+    return FilePath(typed, path, real, _elsewhere(call, typed, path))
 
 
 def standing_directory(call: "Call") -> Path:
@@ -78,14 +80,35 @@ def _absolute(call: "Call", typed: str, base: Path | None) -> Path:
         return Path(unquote(urlsplit(typed).path))
     if base is not None:
         return base / typed
-    stands = standing_directory(call)
-    if call.cwd is not None and stands == home and _explicitly_relative(typed):
-        return Path(call.cwd) / typed
-    return stands / typed
+    if _starts_at_caller(call) and _explicitly_relative(typed):
+        return Path(call.cwd or home) / typed
+    return standing_directory(call) / typed
+
+
+def _starts_at_caller(call: "Call") -> bool:
+    """While nothing is open, `./` means the directory of the program that calls."""
+    session = call.session
+    return call.cwd is not None and session.location is None and session.directory is None
+
+
+def _elsewhere(call: "Call", typed: str, path: Path) -> str | None:
+    """A bare name never starts at the caller's directory; tell when it was meant to."""
+    bare = not typed.startswith(("/", "~", "file://")) and not _explicitly_relative(typed)
+    if call.cwd is None or not bare or path.exists() or not (Path(call.cwd) / typed).exists():
+        return None
+    name = f"./{typed}" if _starts_at_caller(call) else str(Path(call.cwd) / typed)
+    return f"It exists in {call.cwd}: use {name}"
 
 
 def _explicitly_relative(typed: str) -> bool:
     return typed in (".", "..") or typed.startswith(("./", "../"))
+
+
+def _is_own_data(call: "Call", real: Path) -> bool:
+    """Whether a path is the daemon's. A home that was put inside its directory stays a home."""
+    data = _real(call.runtime.settings.data_dir)
+    home = _real(Path(call.session.user.home))
+    return _within(real, data) and not (data in home.parents and _within(real, home))
 
 
 def _roots(call: "Call") -> list[Path]:

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import logging
 import sqlite3
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -48,6 +49,8 @@ class Runtime:
         self.settings = settings
         self.users = UserRegistry(settings.data_dir)
         self.fetcher = Fetcher()
+        self.edits = threading.Lock()
+        """Held while a file is changed."""
         self.run_default: RunDefault | None = None
         """Runs a page's default action after it is opened; a None answer shows nothing."""
         self._slots: dict[str, dict[str, Slot]] = {}
@@ -61,6 +64,7 @@ class Runtime:
         registration = self.users.register(user_id, home, allowed_paths)
         if registration.moved:
             self._store.delete_user(user_id)
+            undo.forget_user(self.settings.data_dir, user_id)
             return registration, self._forget_all(user_id)
         for slot in self._slots.get(user_id, {}).values():
             if slot.session is not None:

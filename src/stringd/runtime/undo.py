@@ -2,13 +2,14 @@
 
 import base64
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
 
-from stringd.runtime.files import decode, encode
 from stringd.runtime.storage import make_private_directory, write_atomically
 
 if TYPE_CHECKING:
@@ -30,27 +31,39 @@ class UndoRecord(msgspec.Struct, frozen=True):
     """Of the file after the edit: what must still be there for the step back."""
     time: str
 
-    def previous(self) -> str:
-        """The text before the edit."""
+    def previous(self) -> bytes:
+        """The file before the edit."""
         if self.content_base64 is not None:
-            return decode(base64.b64decode(self.content_base64))
-        return self.content or ""
+            return base64.b64decode(self.content_base64)
+        return (self.content or "").encode("utf-8")
 
 
-def content_fields(text: str) -> tuple[str | None, str | None]:
-    """`content` and `content_base64` for a text."""
-    data = encode(text)
+def content_fields(data: bytes) -> tuple[str | None, str | None]:
+    """`content` and `content_base64` for a file's bytes."""
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError:
         return None, base64.b64encode(data).decode("ascii")
 
 
-def store(data_dir: Path, session: "Session", record: UndoRecord) -> None:
-    """Remember a step back, instead of the topic's earlier one."""
+@contextmanager
+def remembered(data_dir: Path, session: "Session", record: UndoRecord) -> Iterator[None]:
+    """Keep a step back while the file is written; if that fails, the earlier step stays.
+
+    Raises `OSError` before anything is written when it cannot be kept.
+    """
     path = _path(data_dir, session)
     make_private_directory(path.parent)
+    earlier = path.read_bytes() if path.exists() else None
     write_atomically(path, msgspec.json.encode(record), 0o600)
+    try:
+        yield
+    except BaseException:
+        if earlier is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_atomically(path, earlier, 0o600)
+        raise
 
 
 def load(data_dir: Path, session: "Session") -> UndoRecord | None:
@@ -77,5 +90,6 @@ def _path(data_dir: Path, session: "Session") -> Path:
 
 
 def _directory(data_dir: Path, user_id: str) -> Path:
-    # The prefix keeps a user called `..` inside, too.
-    return data_dir / "undo" / f"u-{quote(user_id, safe='')}"
+    name = quote(user_id, safe="")
+    # Percent-encoding leaves dots alone, but a user called `..` must not lead elsewhere.
+    return data_dir / "undo" / (name if name.strip(".") else name.replace(".", "%2E"))

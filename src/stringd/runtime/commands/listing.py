@@ -27,7 +27,8 @@ def ls(call: Call) -> Result:
 def list_directory(call: Call, target: FilePath, typed: str) -> Result:
     """The listing of a directory that passed the path door."""
     if not target.real.exists():
-        raise CommandError("NOT_FOUND", f"Not found: {typed}")
+        hint = f"\n{target.hint}" if target.hint else ""
+        raise CommandError("NOT_FOUND", f"Not found: {typed}{hint}")
     if not target.real.is_dir():
         raise CommandError("INVALID_TARGET", f"Not a directory: {typed}")
     try:

@@ -8,6 +8,7 @@ from typing import Final
 from stringd.runtime.addresses import Destination, WebAddress, destination
 from stringd.runtime.commands.call import Call
 from stringd.runtime.commands.listing import list_directory
+from stringd.runtime.commands.orders import unquoted
 from stringd.runtime.errors import CommandError
 from stringd.runtime.loading import load_file
 from stringd.runtime.page import Location, Page
@@ -38,7 +39,7 @@ Examples:
 
 def open_(call: Call) -> Result | Awaitable[Result]:
     """Open a document, a block of one, an app, a page or a directory."""
-    target = _unquoted(call.argument.strip())
+    target = unquoted(call.argument.strip())
     if not target and call.session.topic.type == "app":
         target = f"app:{call.session.topic.name.partition(':')[0]}"
     if not target:
@@ -234,9 +235,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _unquoted(text: str) -> str:
-    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
-    return text
