@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.table import Row
-from stringd.cli.daemon import register
+from stringd.client.daemon import register
 from stringd.client.exec import json_object
 from stringd.client.http import Connection
 from tests.support.daemon import free_port

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stringd.cli.daemon import UsageError, port_from_environment
+from stringd.client.daemon import UsageError, port_from_environment
 from stringd.client.http import Connection, Reply, TransportError
 
 

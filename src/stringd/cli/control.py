@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from stringd.cli import string
-from stringd.cli.daemon import UsageError, health, parse_port, port_from_environment
+from stringd.client.daemon import UsageError, health, parse_port, port_from_environment
 
 _ABOUT = {
     "up": "Start the daemon in the background and wait until it answers. Its state lives in "

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stringd.cli.daemon import UsageError, health, port_from_environment
+from stringd.client.daemon import UsageError, health, port_from_environment
 
 OLDEST_PYTHON: Final = (3, 11)
 DAEMON_HOME: Final = "~/.string/daemon"

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from stringd.cli.daemon import UsageError
 from stringd.cli.run_plain import JsonView, PlainView, View
 from stringd.cli.run_session import ReadLine, Session
 from stringd.cli.run_state import RunState
@@ -22,6 +21,7 @@ from stringd.cli.runs_daemon import (
     on_interrupt,
     run_async,
 )
+from stringd.client.daemon import UsageError
 from stringd.client.runs import RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stringd.cli.daemon import UsageError
 from stringd.cli.run import add_view_options, watch
 from stringd.cli.runs_daemon import add_port, daemon_port, ensure_daemon, fail, run_async
 from stringd.cli.string import visible
+from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r

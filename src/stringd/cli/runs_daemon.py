@@ -7,7 +7,7 @@ import sys
 from collections.abc import Coroutine
 from typing import Any
 
-from stringd.cli.daemon import UsageError, healthy, parse_port, port_from_environment, start
+from stringd.client.daemon import UsageError, healthy, parse_port, port_from_environment, start
 from stringd.client.runs import RunsError
 
 

@@ -7,7 +7,7 @@ every single command.
 import os
 import sys
 
-from stringd.cli.daemon import (
+from stringd.client.daemon import (
     UsageError,
     health,
     healthy,

@@ -6,8 +6,8 @@ Imports nothing slow: `json` is left out on purpose, its C core does both jobs.
 try:
     from _json import encode_basestring, scanstring
 except ImportError:
-    from json.decoder import scanstring  # type: ignore[no-redef]
-    from json.encoder import encode_basestring  # type: ignore[no-redef]
+    from json.decoder import scanstring  # type: ignore[attr-defined,no-redef]
+    from json.encoder import encode_basestring
 
 from stringd.client.http import Connection, Reply
 
