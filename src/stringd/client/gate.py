@@ -30,7 +30,8 @@ CONNECT_SECONDS: Final = 5.0
 WRITE_SECONDS: Final = 5.0
 DEFAULT_TIMEOUT: Final = 600.0
 CONTROL_TIMEOUT: Final = 10.0
-_READ_BYTES: Final = 1_048_576
+# An ordinary answer; one full stream of output in base64; as much as we accept.
+_ROOMS: Final = (65_536, 24 * 1024 * 1024, MAX_RESPONSE_BYTES)
 
 
 class GateClientError(Exception):
@@ -236,21 +237,31 @@ def succeeded(response: Response) -> bool:
     )
 
 
-def _read_line(connection: socket.socket) -> bytes:
+def _read_line(connection: socket.socket) -> bytearray:
     """Everything up to the first newline; what was received when the peer closed without one."""
-    pieces: list[bytes] = []
+    line = bytearray(_ROOMS[0])
     size = 0
-    while size <= MAX_RESPONSE_BYTES:
-        try:
-            data = connection.recv(_READ_BYTES)
-        except ConnectionError:
-            data = b""
-        end = data.find(b"\n")
-        if end >= 0 or not data:
-            return b"".join([*pieces, data[:end] if end >= 0 else b""])
-        pieces.append(data)
-        size += len(data)
+    while size < MAX_RESPONSE_BYTES:
+        if size == len(line):
+            more = next(room for room in _ROOMS if room > size)
+            line = line + bytes(more - size)
+        with memoryview(line) as room:
+            received = _receive(connection, room[size:])
+        end = line.find(b"\n", size, size + received)
+        size += received
+        if end >= 0 or not received:
+            del line[end if end >= 0 else size :]
+            return line
     raise GateClientError("the response is larger than 64 MiB")
+
+
+def _receive(connection: socket.socket, room: memoryview) -> int:
+    try:
+        return connection.recv_into(room)
+    except ConnectionError:
+        return 0
+    finally:
+        room.release()
 
 
 async def _read_line_async(reader: asyncio.StreamReader) -> bytes:
@@ -264,7 +275,7 @@ async def _read_line_async(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def _response(line: bytes) -> Response:
+def _response(line: bytes | bytearray) -> Response:
     if not line:
         raise GateClientError("server closed connection without response")
     try:

@@ -294,7 +294,7 @@ class _Lingering:
         self._server.hang_up(self._connection)
 
 
-def _send(connection: socket.socket, pieces: Sequence[bytes]) -> None:
+def _send(connection: socket.socket, pieces: Sequence[bytes | memoryview]) -> None:
     """Write an answer; a caller who does not read it within the time has none."""
     try:
         connection.settimeout(WRITE_SECONDS)
@@ -304,15 +304,17 @@ def _send(connection: socket.socket, pieces: Sequence[bytes]) -> None:
         return
 
 
-def _joined(pieces: Sequence[bytes]) -> list[bytes]:
+def _joined(pieces: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
     """Small pieces in one write, large ones as they are."""
-    joined: list[bytes] = [b""]
+    joined: list[bytes | memoryview] = []
+    small = b""
     for piece in pieces:
-        if len(piece) > _READ_BYTES:
-            joined += [piece, b""]
-        else:
-            joined[-1] += piece
-    return [piece for piece in joined if piece]
+        if len(piece) <= _READ_BYTES:
+            small += piece
+            continue
+        joined += [small, piece]
+        small = b""
+    return [piece for piece in [*joined, small] if piece]
 
 
 def _executable(pid: int) -> str:

@@ -71,17 +71,17 @@ class Blob:
 
     def __init__(self, plain: bytes = b"") -> None:
         self._plain: bytes | None = plain
-        self._encoded: Sequence[bytes] = ()
+        self._encoded: Sequence[bytes | memoryview] = ()
 
     @classmethod
-    def from_base64(cls, *pieces: bytes) -> Self:
+    def from_base64(cls, *pieces: bytes | memoryview) -> Self:
         """Output that is base64 already, in pieces that follow each other."""
         blob = cls()
         blob._plain, blob._encoded = None, pieces
         return blob
 
     @property
-    def base64(self) -> Sequence[bytes]:
+    def base64(self) -> Sequence[bytes | memoryview]:
         if self._plain is not None and not self._encoded:
             self._encoded = (binascii.b2a_base64(self._plain, newline=False),)
         return self._encoded
@@ -173,10 +173,10 @@ def encode_pipeline(pipeline: Sequence[Sequence[str]]) -> bytes:
     return _compact(pipeline)
 
 
-def encode_response(response: Response) -> list[bytes]:
+def encode_response(response: Response) -> list[bytes | memoryview]:
     """The pieces of a response line, newline included; large output is not copied again."""
     head: dict[str, object] = {"id": response.id, "status": response.status}
-    pieces = [_compact(head)[:-1]]
+    pieces: list[bytes | memoryview] = [_compact(head)[:-1]]
     if response.stages:
         pieces += _stage_pieces(response.stages)
     if response.stdout is not None:
@@ -196,7 +196,7 @@ def encode_response(response: Response) -> list[bytes]:
     return pieces
 
 
-def decode_response(line: bytes) -> Response:
+def decode_response(line: bytes | bytearray) -> Response:
     """A `Response` from its line. Unknown keys are ignored. Raises `ResponseError`."""
     line, stdout = _without_large_stdout(line)
     try:
@@ -289,8 +289,8 @@ def _environment(value: object) -> dict[str, str]:
     return {name: _text(env, name) for name in env}
 
 
-def _stage_pieces(stages: Sequence[Stage]) -> list[bytes]:
-    pieces: list[bytes] = []
+def _stage_pieces(stages: Sequence[Stage]) -> list[bytes | memoryview]:
+    pieces: list[bytes | memoryview] = []
     for index, stage in enumerate(stages):
         opening = b',"stages":[' if index == 0 else b","
         pieces += [opening + b'{"exit_code":%d,"stderr":"' % stage.exit_code, *stage.stderr.base64]
@@ -303,7 +303,7 @@ def _stage_pieces(stages: Sequence[Stage]) -> list[bytes]:
     return [*pieces, b"]"]
 
 
-def _without_large_stdout(line: bytes) -> tuple[bytes, Blob | None]:
+def _without_large_stdout(line: bytes | bytearray) -> tuple[bytes | bytearray, Blob | None]:
     """Cut a large stdout out of the line, so that its base64 is not scanned as JSON text.
 
     Quotes inside a JSON string are escaped, so the opening can only be found where it is a member.
@@ -323,7 +323,7 @@ def _without_large_stdout(line: bytes) -> tuple[bytes, Blob | None]:
         return line, None
     if not isinstance(value, dict) or value.get("stdout") != "":
         return line, None
-    return short, Blob.from_base64(line[start:end])
+    return short, Blob.from_base64(memoryview(line)[start:end])
 
 
 def _optional(value: Mapping[str, object], name: str, kind: type[_T]) -> _T | None:
