@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from stringd.documents import frontmatter as header
+import stringd.documents.frontmatter as header
 from stringd.documents.action_blocks import Action
 from stringd.documents.action_fences import read_actions
 from stringd.documents.blocks import (
