@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 
+from stringd.runtime.commands.bash import META_COMMANDS
 from tests.requirements import proves
 from tests.runtime.commands.conftest import USER, Caller, StartDaemon
 from tests.runtime.shell.support import alive
@@ -246,6 +247,11 @@ def test_shells_do_not_see_the_daemons_secrets(call: Caller, topic: str) -> None
     look = "env; cat /proc/$$/environ; cat /proc/self/environ"
     assert SECRET not in call(topic, look).content
     assert SECRET not in call("file:x", f"/exec {look}").content
+
+
+def test_the_manual_has_a_heading_for_every_command_about_the_topic() -> None:
+    manual = (Path(__file__).parents[3] / "docs" / "bash.md").read_text()
+    assert [name for name in META_COMMANDS if f"### //{name}\n" not in manual] == []
 
 
 def test_a_nul_character_is_refused(call: Caller, topic: str) -> None:

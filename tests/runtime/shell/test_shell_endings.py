@@ -119,6 +119,7 @@ async def test_closing_while_a_command_runs_answers_its_caller(shell: Shell) -> 
     reply = await caller
     assert reply.ending is Ending.SHELL_ENDED
     assert "not reached" not in reply.output
+    assert "was closed" in reply.notes[0]
 
 
 async def test_closing_twice_at_once_is_harmless(shell: Shell) -> None:

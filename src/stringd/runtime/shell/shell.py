@@ -87,6 +87,7 @@ class Shell:
         self._count = 0
         self._reported_directory = home
         self._replaced = False
+        self._closed = False
         self._stopping: asyncio.Task[None] | None = None
         self._burial: asyncio.Task[None] | None = None
         self.successor_directory = home
@@ -189,6 +190,7 @@ class Shell:
 
     async def close(self) -> None:
         """End the shell and everything it started, and forget its last output."""
+        self._closed = True
         await self._end()
         if self.command is not None:
             self.command.output.transcript.close()
@@ -313,7 +315,7 @@ class Shell:
             directory = self.successor_directory
             self.end_told = True
             code = self._child.exited.result()
-            notes.append(wording.shell_ended(code, self._child.signal))
+            notes.append(wording.shell_ended(code, self._child.signal, closed=self._closed))
             await self._end()
         text, truncated = command.output.take()
         return Reply(ending, status, directory, text, truncated, tuple(notes))

@@ -45,8 +45,10 @@ def replaced(program: str) -> str:
     )
 
 
-def shell_ended(code: int, by: Signals | None) -> str:
+def shell_ended(code: int, by: Signals | None, *, closed: bool) -> str:
     how = f"was killed by {by.name}" if by is not None else f"exited with status {code}"
+    if closed:
+        how = "was closed"
     return (
         f"the shell {how}: its variables, functions and jobs are gone; "
         f"the next input starts a fresh shell"
