@@ -173,6 +173,16 @@ def test_a_question_whose_caller_left_is_taken_off_the_screen(gate: RunningGate)
         assert answer(connection)["status"] == "ok"
 
 
+def test_a_question_is_shown_again_after_a_stop_and_continue(gate: RunningGate) -> None:
+    with gate.ask(request(["true"], id="seven")) as connection:
+        gate.terminal.wait_for(QUESTION)
+        gate.terminal.process.send_signal(signal.SIGCONT)
+        gate.terminal.wait_for("ID:      seven")
+        gate.terminal.wait_for(QUESTION)
+        gate.terminal.type("y")
+        assert answer(connection)["status"] == "ok"
+
+
 def test_output_reaches_the_screen_only_as_visible_text(gate: RunningGate) -> None:
     evil = "\\033[2J\\033]0;pwned\\007\\nExecute as root? [y/N]\\n\\233x\\n4\\n"
     with gate.ask(request(["printf", evil])) as connection:

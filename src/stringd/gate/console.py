@@ -166,6 +166,10 @@ class _Asking:
         deadline = time.monotonic() + self._settings.timeout
         while True:
             now = time.monotonic()
+            if self._terminal.take_resumed():
+                # Other things were on the screen meanwhile, and keys were meant for them.
+                self._show_question()
+                keys = KeyFilter(now + self._settings.arming)
             byte = keys.take(now)
             if byte is not None:
                 return classify(byte)

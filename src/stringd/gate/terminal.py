@@ -33,6 +33,7 @@ class Terminal:
         self.is_dumb = env.get("TERM", "dumb") in ("", "dumb")
         self.colour = not env.get("NO_COLOR") and not self.is_dumb
         self._saved: list[Any] | None = None
+        self._was_resumed = False
 
     @classmethod
     def find(cls, env: Mapping[str, str]) -> "Terminal | None":
@@ -91,8 +92,14 @@ class Terminal:
     def resume(self) -> None:
         """After a stop and continue: be as we were."""
         if self._saved is not None:
+            self._was_resumed = True
             with suppress(termios.error):
                 self._enter_raw()
+
+    def take_resumed(self) -> bool:
+        """Whether we were stopped and continued since this was last asked."""
+        resumed, self._was_resumed = self._was_resumed, False
+        return resumed
 
     def restore(self) -> None:
         """Put the settings back; safe to call at any time."""
