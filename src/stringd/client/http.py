@@ -50,9 +50,18 @@ class Connection:
             self.close()
             reason = error.strerror or str(error) or type(error).__name__
             raise TransportError(f"cannot reach stringd on port {self.port}: {reason}") from error
+        except ValueError as error:
+            self.close()
+            raise TransportError(f"port {self.port} does not speak HTTP") from error
         except BaseException:
             self.close()
             raise
+
+    def __enter__(self) -> "Connection":  # noqa: PYI034 - typing would cost too much to import
+        return self
+
+    def __exit__(self, *_reason: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the connection; the next request opens a new one."""

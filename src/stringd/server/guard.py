@@ -5,9 +5,14 @@ page could drive the user's shell. Every entry, HTTP or WebSocket, asks `refusal
 """
 
 import ipaddress
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from urllib.parse import urlsplit
+from typing import Final
+
+_AUTHORITY: Final = re.compile(
+    r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<name>[0-9A-Za-z.-]+))(?::[0-9]{1,5})?"
+)
 
 
 class Guard:
@@ -42,14 +47,10 @@ def _is_loopback_origin(origin: str) -> bool:
 
 def _is_loopback(authority: str) -> bool:
     """Whether `host[:port]` names this machine; anything unusual does not."""
-    if not authority or any(c in authority for c in "/\\@?# \t"):
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
         return False
-    try:
-        parts = urlsplit(f"//{authority}")
-        host = parts.hostname or ""
-        _ = parts.port
-    except ValueError:
-        return False
+    host = match["v6"] or match["name"].lower()
     if host == "localhost":
         return True
     try:
