@@ -2,16 +2,18 @@
 
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urljoin
+from urllib.parse import unquote
 
 from stringd.runtime.errors import CommandError
+from stringd.runtime.manifest import Manifest
 from stringd.runtime.page import Page, is_web
 from stringd.runtime.paths import FilePath, locate
 from stringd.runtime.registry import Kind, installed, not_installed
 from stringd.runtime.shortcuts import resolve_shortcut
+from stringd.runtime.web import resolved
 
 if TYPE_CHECKING:
-    from stringd.runtime.commands.call import Call
+    from stringd.runtime.call import Call
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PACKAGE: Final = re.compile(r"(app|tool):([A-Za-z0-9_-]+)(?::[A-Za-z0-9_:-]+)?")
@@ -23,6 +25,8 @@ class WebAddress(NamedTuple):
 
     url: str
     may_be_private: bool = True
+    manifest: Manifest | None = None
+    """Where to look first: the manifest of the page that links to it."""
 
 
 class Destination(NamedTuple):
@@ -46,14 +50,11 @@ def destination(call: "Call", target: str) -> Destination:
 
 def resolve(call: "Call", typed: str) -> FilePath | WebAddress:
     """The address a caller named. Raises `CommandError`."""
-    package = _PACKAGE.fullmatch(typed)
-    if package is not None:
-        return _package(call, "app" if package[1] == "app" else "tool", package[2])
     if _BARE_WORD.fullmatch(typed) is not None:
         uri = installed(call.session.user.home, "app").get(typed)
         if uri is not None:
             return WebAddress(uri) if is_web(uri) else locate(call, uri)
-    return _located(call, typed, _open_page(call))
+    return _located(call, typed)
 
 
 def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination:
@@ -65,25 +66,34 @@ def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination
             "INVALID_TARGET", f"{name} holds several values; pass it to an action instead."
         )
     target, _, fragment = value.partition("#")
+    wanted = block or fragment or None
     page = _open_page(call)
     if not target:
-        return Destination(name, None, block or fragment or None)
+        return Destination(name, None, wanted)
     if page is not None and is_web(page.uri):
-        return Destination(name, _from_web_page(page, target), block or fragment or None)
-    return Destination(target, resolve(call, target), block or fragment or None)
+        return Destination(target, _from_web_page(page, target), wanted)
+    if "://" not in target and not target.startswith("/"):
+        # Links in documents are written as URLs are: `my%20notes.md`.
+        target = unquote(target)
+    return Destination(target, _located(call, target), wanted)
 
 
 def _from_web_page(page: Page, target: str) -> WebAddress:
     """Where a web page's own link leads: to the web, and only to what its reader may reach."""
-    url = _web_url(urljoin(page.uri, target))
+    url = _web_url(resolved(page.uri, target))
     if url is None:
         raise CommandError(
             "FILE_NOT_ALLOWED", f"A web page may link only to web addresses, not to {target}"
         )
-    return WebAddress(url, may_be_private=not page.public)
+    manifest = page.manifest if "://" not in target else None
+    return WebAddress(url, may_be_private=not page.public, manifest=manifest)
 
 
-def _located(call: "Call", typed: str, page: Page | None) -> FilePath | WebAddress:
+def _located(call: "Call", typed: str) -> FilePath | WebAddress:
+    page = _open_page(call)
+    package = _PACKAGE.fullmatch(typed)
+    if package is not None:
+        return _package(call, "app" if package[1] == "app" else "tool", package[2])
     url = _web_url(typed)
     if url is not None:
         return WebAddress(url)
@@ -92,7 +102,7 @@ def _located(call: "Call", typed: str, page: Page | None) -> FilePath | WebAddre
     if _SCHEME.match(typed):
         raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {typed}")
     if page is not None and is_web(page.uri):
-        return WebAddress(urljoin(page.uri, typed), may_be_private=not page.public)
+        return _from_web_page(page, typed)
     beside = locate(call, typed, call.session.document_directory())
     if call.session.directory is None or page is None or beside.real.exists():
         return beside

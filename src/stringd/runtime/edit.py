@@ -19,7 +19,7 @@ from stringd.runtime.files import (
 from stringd.runtime.paths import FilePath, locate
 
 if TYPE_CHECKING:
-    from stringd.runtime.commands.call import Call
+    from stringd.runtime.call import Call
 
 
 class Edited(NamedTuple):

@@ -1,27 +1,28 @@
 """Loading documents from files: the text, its menus, its includes."""
 
-from os.path import normpath
+from contextlib import suppress
+from os.path import normpath, realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urljoin
+from urllib.parse import unquote, urljoin
 
 from stringd.documents import (
     Document,
+    Include,
     Included,
     IncludeFailure,
     Menu,
-    MenuEntry,
+    inline_sources,
     parse,
     parse_menu,
 )
-from stringd.documents.directives import Directive
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import read_text
 from stringd.runtime.page import Page, is_web, path_of
 from stringd.runtime.paths import FilePath, locate
 
 if TYPE_CHECKING:
-    from stringd.runtime.commands.call import Call
+    from stringd.runtime.call import Call
 
 REQUIREMENTS_FILE: Final = "requirements.md"
 
@@ -60,19 +61,28 @@ def absolute_menu(menu: Menu) -> Menu:
 
 def absolute_target(target: str, base: str) -> str:
     """A link's target resolved against the file or page it stands in; its fragment stays."""
-    if target.startswith(("~", "@", "#")) or "://" in target:
+    if target.startswith(("~", "@", "#", "app:", "tool:")) or "://" in target:
         return target
     path = path_of(base)
     if path is None:
         return urljoin(base, target)
     name, mark, block = target.partition("#")
-    return f"{normpath(path.parent / name) if name else path}{mark}{block}"
+    return f"{normpath(path.parent / unquote(name)) if name else path}{mark}{block}"
 
 
-def check_menu_is_not(document: Document, uri: str) -> None:
-    """A menu file that is the document itself would never end. Raises `CommandError`."""
-    if uri == document.uri:
-        raise CommandError("CIRCULAR_REFERENCE", f"Circular menu/nav reference detected: {uri}")
+def check_menu(document: Document, file: Included) -> None:
+    """A menu that is the document, or names it as its own menu, would never end.
+
+    Raises `CommandError`.
+    """
+    circular = file.uri == document.uri or any(
+        absolute_target(path, file.uri) in (document.uri, str(path_of(document.uri)))
+        for path in parse(file.source).menus.values()
+    )
+    if circular:
+        raise CommandError(
+            "CIRCULAR_REFERENCE", f"Circular menu/nav reference detected: {document.uri}"
+        )
 
 
 def _menu(call: "Call", document: Document, name: str, path: str) -> Menu:
@@ -82,12 +92,11 @@ def _menu(call: "Call", document: Document, name: str, path: str) -> Menu:
         return Menu(name, path)
     try:
         file = locate(call, path, directory.parent)
-        text = read_text(file).text
+        found = Included(file.path.as_uri(), read_text(file).text)
     except CommandError:
         return Menu(name, path)
-    uri = file.path.as_uri()
-    check_menu_is_not(document, uri)
-    return absolute_menu(parse_menu(name, text, uri))
+    check_menu(document, found)
+    return absolute_menu(parse_menu(name, found.source, found.uri))
 
 
 def _requirements(path: Path, document: Document) -> str | None:
@@ -112,42 +121,28 @@ def _compiled(call: "Call", file: FilePath, document: Document) -> Document:
         sources = file.path.with_suffix(".source")
         if not sources.is_dir():
             return document
-    pieces: list[str] = []
-    position = 0
-    for directive in document.directives:
-        if directive.type == "include" and directive.name:
-            pieces += [
-                document.source[position : directive.start],
-                _block_of(call, file, sources, directive),
-            ]
-            position = directive.end
-    pieces.append(document.source[position:])
-    return parse("".join(pieces), document.uri, original=document.source)
+
+    def load(include: Include) -> str:
+        beside = file.path.parent / include.file
+        return _source_text(call, file, beside if include.path else sources / f"{include.id}.md")
+
+    return parse(inline_sources(document, load), document.uri, original=document.source)
 
 
-def _block_of(call: "Call", file: FilePath, sources: Path, directive: Directive) -> str:
-    name = directive.name
-    part = file.path.parent / directive.path if directive.path else sources / f"{name}.md"
+def _source_text(call: "Call", file: FilePath, part: Path) -> str:
+    """One source file of a document; a missing one is made, empty, for its author to fill."""
     located = locate(call, str(part))
-    if file.path.parent not in located.path.parents:
+    directory = Path(realpath(file.path.parent))
+    if directory not in located.real.parents:
         raise CommandError(
-            "FILE_NOT_ALLOWED", f"Include leaves the document's directory: {directive.path}"
+            "FILE_NOT_ALLOWED",
+            f"Include leaves the document's directory: {call.session.shown(part.as_uri())}",
         )
     try:
-        text = read_text(located).text.strip()
+        return read_text(located).text
     except CommandError as error:
         if error.code != "NOT_FOUND":
             raise
-        text = ""
-    inner = f"{text}\n" if text else ""
-    return f"<!-- #{name} -->\n{inner}<!-- /{name} -->\n"
-
-
-__all__ = [
-    "MenuEntry",
-    "absolute_menu",
-    "absolute_target",
-    "check_menu_is_not",
-    "include_from_files",
-    "load_file",
-]
+        with suppress(OSError):
+            located.real.touch()
+        return ""

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from stringd.documents import Document, Included, Menu
+from stringd.runtime.manifest import Manifest
 from stringd.wire.exec import Meta
 
 
@@ -25,6 +26,8 @@ class Page:
     """Text that follows the rendered document, such as an install hint."""
     public: bool = False
     """Whether it came from the public internet: then its links may not lead to this machine."""
+    manifest: Manifest | None = None
+    """The manifest that lists it; its relative links are looked up there first."""
 
     @property
     def uri(self) -> str:

@@ -6,6 +6,7 @@ resolved before the decision. This guards against a model's mistakes; it is not 
 """
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -13,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from stringd.runtime.errors import CommandError
 
 if TYPE_CHECKING:
-    from stringd.runtime.commands.call import Call
+    from stringd.runtime.call import Call
 
 
 class FilePath(NamedTuple):
@@ -45,7 +46,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
             "FILE_NOT_ALLOWED",
             f"Path outside workspace: {typed}\n"
             f"Recovery: work inside the home directory, or ask the owner to run: "
-            f"stringd allow {wanted}",
+            f"stringd allow {shlex.quote(str(wanted))}",
         )
     return FilePath(typed, path, real, _elsewhere(call, typed, path))
 
@@ -54,22 +55,6 @@ def standing_directory(call: "Call") -> Path:
     """Where the topic stands: the opened directory, the open document's, or home."""
     session = call.session
     return session.directory or session.document_directory() or Path(session.user.home)
-
-
-def display(home: str, path: Path) -> str:
-    """A path as replies show it: relative to home when inside it, else absolute."""
-    shown, root = str(path), home.rstrip("/")
-    if shown == (root or "/"):
-        return "."
-    return shown.removeprefix(f"{root}/")
-
-
-def display_directory(home: str, path: Path | None) -> str:
-    """A directory as `/info` shows it; None means home."""
-    shown = "." if path is None else display(home, path)
-    if shown == ".":
-        return "~/"
-    return f"{shown}/" if shown.startswith("/") else f"~/{shown}/"
 
 
 def _absolute(call: "Call", typed: str, base: Path | None) -> Path:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Final, Protocol
 
+from stringd.runtime.names import display
 from stringd.runtime.page import Location, path_of
-from stringd.runtime.paths import display
 from stringd.runtime.queue import TopicQueue
 
 if TYPE_CHECKING:

@@ -2,26 +2,27 @@
 
 from typing import TYPE_CHECKING
 
-from stringd.runtime.loading import absolute_target
-
 if TYPE_CHECKING:
     from stringd.runtime.page import Page
     from stringd.runtime.session import Session, ShortcutValue
 
 
 def resolve_shortcut(session: "Session", name: str) -> "ShortcutValue | None":
-    """What `@name` stands for: page, action answers, last rendering, menus; None if unknown."""
+    """What `@name` stands for: page, action answers, last rendering, menus; None if unknown.
+
+    Targets are as the document writes them; those of menus are absolute.
+    """
     page = session.location.page if session.location else None
     if page is None:
-        return None
+        return session.value_shortcuts.get(name)
     ident = name.removeprefix("page.")
     shortcut = page.document.shortcuts.get(ident)
     if shortcut is not None:
-        return absolute_target(shortcut.target, page.uri)
+        return shortcut.target
     if name in session.value_shortcuts:
         return session.value_shortcuts[name]
     if ident in session.auto_shortcuts:
-        return absolute_target(session.auto_shortcuts[ident], page.uri)
+        return session.auto_shortcuts[ident]
     return _menu_target(page, name)
 
 
@@ -29,7 +30,7 @@ def known_shortcuts(session: "Session") -> list[str]:
     """Every name `resolve_shortcut` knows, in the order it looks, without `@`."""
     page = session.location.page if session.location else None
     if page is None:
-        return []
+        return list(session.value_shortcuts)
     menus = (entry.id for menu in page.menus.values() for entry in menu.entries)
     names = (*page.document.shortcuts, *session.value_shortcuts, *session.auto_shortcuts, *menus)
     return list(dict.fromkeys(names))

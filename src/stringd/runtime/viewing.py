@@ -1,18 +1,20 @@
 """Showing documents: loading where a session stands, and rendering it for its reader."""
 
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stringd.documents import Included, IncludeFailure, render
 from stringd.runtime import environment
 from stringd.runtime.errors import CommandError
+from stringd.runtime.files import LARGE_FILE_BYTES, is_large
 from stringd.runtime.loading import include_from_files, load_file
 from stringd.runtime.page import Location, Page, is_web
-from stringd.runtime.paths import locate
-from stringd.runtime.web import included_web, load_web
+from stringd.runtime.paths import FilePath, locate
+from stringd.runtime.web import included_web, reload_web
 
 if TYPE_CHECKING:
-    from stringd.runtime.commands.call import Call
+    from stringd.runtime.call import Call
 
 
 def current_page(call: "Call") -> Page:
@@ -21,7 +23,13 @@ def current_page(call: "Call") -> Page:
     if location is None:
         raise CommandError("INVALID_TARGET", "No document open.")
     if location.page is None:
-        location.page = load_file(call, locate(call, location.uri))
+        if is_web(location.uri):
+            raise CommandError(
+                "LOAD_ERROR",
+                f"{location.uri} was not kept while the daemon restarted.\n"
+                "Recovery: /refresh loads it again.",
+            )
+        location.page = load_file(call, _file(call, location))
     return location.page
 
 
@@ -34,9 +42,19 @@ def wake(call: "Call") -> None:
 async def reload(call: "Call", location: Location) -> Page:
     """Load a location's document anew, from file or web. Raises `CommandError`."""
     if is_web(location.uri):
-        known = location.page
-        return await load_web(call, location.uri, may_be_private=known is None or not known.public)
-    return load_file(call, locate(call, location.uri))
+        return await reload_web(call, location.uri, location.page)
+    file = _file(call, location)
+    if is_large(file.real):
+        return await asyncio.to_thread(load_file, call, file)
+    return load_file(call, file)
+
+
+async def shown(call: "Call", location: Location) -> str:
+    """`show`, outside the loop thread if the document is large."""
+    assert location.page is not None
+    if len(location.page.document.source) > LARGE_FILE_BYTES:
+        return await asyncio.to_thread(show, call, location)
+    return show(call, location)
 
 
 def show(call: "Call", location: Location) -> str:
@@ -66,6 +84,10 @@ def show(call: "Call", location: Location) -> str:
     if page.appendix and location.block is None:
         return f"{rendered.text}\n\n---\n\n{page.appendix}"
     return rendered.text
+
+
+def _file(call: "Call", location: Location) -> FilePath:
+    return locate(call, location.uri)._replace(typed=call.session.shown(location.uri))
 
 
 def missing_variables(call: "Call", page: Page) -> list[str]:

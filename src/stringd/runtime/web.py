@@ -1,10 +1,10 @@
 """Loading documents from the web: Markdown as it is, HTML converted, manifests unpacked."""
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
-
-import msgspec
 
 from stringd.actions.fetch import Fetched, FetchError, Request
 from stringd.documents import (
@@ -17,7 +17,8 @@ from stringd.documents import (
     parse_menu,
 )
 from stringd.runtime.errors import CommandError
-from stringd.runtime.loading import absolute_menu, check_menu_is_not
+from stringd.runtime.loading import absolute_menu, check_menu
+from stringd.runtime.manifest import Manifest, Part, read_manifest
 from stringd.runtime.page import Page, is_web
 
 if TYPE_CHECKING:
@@ -31,16 +32,92 @@ CONVERTED: Final = (
 )
 LARGE_PAGE: Final = 256 * 1024
 """A page above this is converted outside the loop thread."""
+_META_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", re.I)
+_META_BYTES: Final = 2048
 
 
-async def load_web(call: "Call", url: str, *, may_be_private: bool = True) -> Page:
-    """Load a web document. Raises `CommandError`."""
-    answer = await _get(call, url, may_be_private=may_be_private)
-    manifest = _manifest(answer)
-    if manifest is not None:
-        return await _from_manifest(call, answer, manifest)
-    page = await _page(answer)
-    return await _complete(call, page, private=not answer.public)
+class Source(NamedTuple):
+    """Where a page's files come from: its manifest first, else the web, as far as it may."""
+
+    call: "Call"
+    may_be_private: bool
+    manifest: Manifest | None = None
+
+    async def read(self, url: str) -> Included:
+        """A further file of the page. Raises `CommandError`."""
+        part = self.manifest.find(url) if self.manifest else None
+        if part is not None:
+            return Included(url, await self.text(url, part))
+        answer = await self.get(url)
+        return Included(answer.url, answer.text().removeprefix("\ufeff"))
+
+    async def text(self, url: str, part: Part) -> str:
+        """The text of a file the manifest lists. Raises `CommandError`."""
+        if part.content is not None:
+            return part.content
+        answer = await self.get(resolved(url, part.url or ""))
+        return answer.text().removeprefix("\ufeff")
+
+    async def get(self, url: str) -> Fetched:
+        """An answer of 2xx. Raises `CommandError`."""
+        if not is_web(url):
+            raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {url}")
+        request = Request(
+            "GET",
+            url,
+            {"Accept": ACCEPT},
+            timeout=FETCH_SECONDS,
+            may_be_private=self.may_be_private,
+        )
+        try:
+            answer = await self.call.runtime.fetcher.fetch(request)
+        except FetchError as error:
+            raise CommandError("LOAD_ERROR", f"Network error fetching {url}: {error}") from error
+        if answer.status == 404:
+            raise CommandError("NOT_FOUND", f"Not found: {url}")
+        if not 200 <= answer.status < 300:
+            raise CommandError("LOAD_ERROR", f"HTTP {answer.status} fetching {url}")
+        if answer.truncated:
+            raise CommandError(
+                "LOAD_ERROR", f"Network error fetching {url}: more than {len(answer.body)} bytes"
+            )
+        return answer
+
+
+async def load_web(
+    call: "Call", url: str, *, may_be_private: bool = True, manifest: Manifest | None = None
+) -> Page:
+    """Load a web document, from the manifest of the page that links to it if that lists it.
+
+    Raises `CommandError`.
+    """
+    part = manifest.find(url) if manifest else None
+    if manifest is not None and part is not None:
+        return await _listed(Source(call, may_be_private, manifest), url, part)
+    answer = await Source(call, may_be_private).get(url)
+    found = read_manifest(answer.body, answer.url)
+    if found is None:
+        return await _complete(Source(call, not answer.public), await _page(answer))
+    root = found.find(answer.url)
+    if root is None:
+        raise CommandError(
+            "LOAD_ERROR",
+            f'Manifest at {answer.url} is missing a "string.md" entry in files[]. '
+            f"Declared: {found.named}",
+        )
+    return await _listed(Source(call, not answer.public, found), answer.url, root)
+
+
+async def reload_web(call: "Call", uri: str, known: Page | None) -> Page:
+    """Load a web document anew, with its manifest if it came from one. Raises `CommandError`."""
+    may_be_private = known is None or not known.public
+    manifest = known.manifest if known else None
+    if manifest is None:
+        return await load_web(call, uri, may_be_private=may_be_private)
+    root = await load_web(call, manifest.url, may_be_private=may_be_private)
+    if root.uri == uri:
+        return root
+    return await load_web(call, uri, may_be_private=may_be_private, manifest=root.manifest)
 
 
 def included_web(page: Page, path: str, base: str) -> Included | IncludeFailure:
@@ -48,10 +125,26 @@ def included_web(page: Page, path: str, base: str) -> Included | IncludeFailure:
     return page.includes.get((path, base)) or IncludeFailure("it could not be fetched")
 
 
+def resolved(base: str, target: str) -> str:
+    """A link of a page as a URL. Raises `CommandError` for what is none."""
+    try:
+        return urljoin(base, target)
+    except ValueError as error:
+        raise CommandError("LOAD_ERROR", f"Not a web address: {target}") from error
+
+
+async def _listed(source: Source, url: str, part: Part) -> Page:
+    manifest = source.manifest
+    assert manifest is not None
+    document = parse(await source.text(url, part), url)
+    hint = manifest.install_hint if url == manifest.url else None
+    return await _complete(source, Page(document, appendix=hint, manifest=manifest))
+
+
 async def _page(answer: Fetched) -> Page:
-    text = answer.text()
     if "text/html" not in answer.content_type.lower():
-        return Page(parse(text.removeprefix("\ufeff"), answer.url))
+        return Page(parse(answer.text().removeprefix("\ufeff"), answer.url))
+    text = _html(answer)
     if len(text) > LARGE_PAGE:
         markdown = await asyncio.to_thread(html_to_markdown, text)
     else:
@@ -60,111 +153,51 @@ async def _page(answer: Fetched) -> Page:
     return Page(document, notice=CONVERTED)
 
 
-async def _complete(call: "Call", page: Page, *, private: bool) -> Page:
+def _html(answer: Fetched) -> str:
+    """HTML decoded as its header says, else as it says itself."""
+    declared = _META_CHARSET.search(answer.body, 0, _META_BYTES)
+    if answer.charset is None and declared is not None:
+        answer = answer._replace(charset=declared[1].decode("ascii"))
+    return answer.text()
+
+
+async def _complete(source: Source, page: Page) -> Page:
     """Fetch what the page hangs on: menus and includes, side by side."""
     document = page.document
-    menus = {}
-    if document.menus:
-        found = await asyncio.gather(
-            *(
-                _menu(call, document, name, path, private=private)
-                for name, path in document.menus.items()
-            )
-        )
-        menus = {menu.name: menu for menu in found}
+    found = await asyncio.gather(
+        *(_menu(source, document, name, path) for name, path in document.menus.items())
+    )
     includes: dict[tuple[str, str], Included] = {}
-    await _fetch_includes(call, document, includes, private=private)
+    await _fetch_includes(source, document, includes)
     setup = document.requirements
-    requirements = urljoin(page.uri, setup) if setup else None
-    public = not private
-    return Page(document, menus, includes, requirements, page.notice, page.appendix, public)
+    return replace(
+        page,
+        menus={menu.name: menu for menu in found},
+        includes=includes,
+        requirements=resolved(page.uri, setup) if setup else None,
+        public=not source.may_be_private,
+    )
 
 
-async def _menu(call: "Call", document: Document, name: str, path: str, *, private: bool) -> Menu:
+async def _menu(source: Source, document: Document, name: str, path: str) -> Menu:
     url = urljoin(document.uri, path)
-    check_menu_is_not(document, url)
     try:
-        answer = await _get(call, url, may_be_private=private)
+        file = await source.read(url)
     except CommandError:
-        return Menu(name, url)
-    return absolute_menu(parse_menu(name, answer.text(), answer.url))
+        file = Included(url, "")
+    check_menu(document, file)
+    return absolute_menu(parse_menu(name, file.source, file.uri))
 
 
 async def _fetch_includes(
-    call: "Call",
-    document: Document,
-    found: dict[tuple[str, str], Included],
-    *,
-    private: bool,
+    source: Source, document: Document, found: dict[tuple[str, str], Included]
 ) -> None:
     for include in document.includes:
-        key = (include.path and include.file, document.uri)
+        key = (include.file, document.uri)
         if key in found or not include.path or len(found) >= MAX_INCLUDED_FILES:
             continue
         try:
-            url = urljoin(document.uri, include.file)
-            answer = await _get(call, url, may_be_private=private)
+            found[key] = await source.read(resolved(document.uri, include.file))
         except CommandError:
             continue
-        found[key] = Included(answer.url, answer.text())
-        inner = parse(found[key].source, answer.url)
-        await _fetch_includes(call, inner, found, private=private)
-
-
-async def _get(call: "Call", url: str, *, may_be_private: bool) -> Fetched:
-    if not is_web(url):
-        raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {url}")
-    request = Request(
-        "GET",
-        url,
-        {"Accept": ACCEPT},
-        timeout=FETCH_SECONDS,
-        may_be_private=may_be_private,
-    )
-    try:
-        answer = await call.runtime.fetcher.fetch(request)
-    except FetchError as error:
-        raise CommandError("LOAD_ERROR", f"Network error fetching {url}: {error}") from error
-    if answer.status == 404:
-        raise CommandError("NOT_FOUND", f"Not found: {url}")
-    if not 200 <= answer.status < 300:
-        raise CommandError("LOAD_ERROR", f"HTTP {answer.status} fetching {url}")
-    if answer.truncated:
-        raise CommandError(
-            "LOAD_ERROR", f"Network error fetching {url}: more than {len(answer.body)} bytes"
-        )
-    return answer
-
-
-def _manifest(answer: Fetched) -> dict[str, object] | None:
-    if not answer.body.lstrip().startswith(b"{"):
-        return None
-    try:
-        value = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and isinstance(value.get("files"), list) else None
-
-
-async def _from_manifest(call: "Call", answer: Fetched, manifest: dict[str, object]) -> Page:
-    """An install manifest opens as its `string.md`."""
-    listed = manifest["files"]
-    assert isinstance(listed, list)
-    files = {str(entry.get("path")): entry for entry in listed if isinstance(entry, dict)}
-    root = files.get("string.md")
-    if root is None:
-        names = ", ".join(list(files)[:5]) or "none"
-        raise CommandError(
-            "LOAD_ERROR",
-            f'Manifest at {answer.url} is missing a "string.md" entry in files[]. '
-            f"Declared: {names}",
-        )
-    content, url = root.get("content"), root.get("url")
-    if isinstance(content, str):
-        document = parse(content, urljoin(answer.url, "string.md"))
-    else:
-        inner = await _get(call, urljoin(answer.url, str(url)), may_be_private=not answer.public)
-        document = parse(inner.text(), inner.url)
-    hint = manifest.get("install_hint")
-    page = Page(document, appendix=hint if isinstance(hint, str) else None)
-    return await _complete(call, page, private=not answer.public)
+        await _fetch_includes(source, parse(found[key].source, found[key].uri), found)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from stringd.runtime.runtime import release_all
+from stringd.runtime.workspace import release_all
 from stringd.server.http import HttpError, Request, Response, json_response
 from stringd.wire.body import BodyError, JsonObject, parse_object
 

@@ -3,8 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
-from stringd.runtime.command import parse_command
+from stringd.runtime.call import Call
+from stringd.runtime.command import CommandLine, parse_command
 from stringd.runtime.commands import (
+    act,
     bash,
     editing,
     execute,
@@ -16,14 +18,13 @@ from stringd.runtime.commands import (
     variables,
 )
 from stringd.runtime.commands import help as help_command
-from stringd.runtime.commands.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.viewing import wake
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
-    from stringd.runtime.runtime import Runtime
     from stringd.runtime.session import Session
+    from stringd.runtime.workspace import Workspace
 
 Handler = Callable[[Call], Result | Awaitable[Result]]
 
@@ -48,17 +49,25 @@ COMMANDS: Final[dict[str, Handler]] = {
     "topics": topics.topics,
     "sessions": topics.topics,
     "session": topics.session,
+    "act": act.act,
+    "action": act.act,
 }
+
+FAMILIES: Final[dict[str, Handler]] = {
+    "act.": act.act,
+    "action.": act.act,
+}
+"""Commands that carry a name of their own: `/act.search`."""
 
 
 def dispatch(
-    runtime: "Runtime", session: "Session", text: str, cwd: str | None
+    runtime: "Workspace", session: "Session", text: str, cwd: str | None
 ) -> Result | Awaitable[Result]:
     """Route one command to its handler. Raises `CommandError` when there is none."""
     if session.topic.type == "bash":
         return bash.bash(runtime, session, text, cwd)
     line = parse_command(text)
-    handler = COMMANDS.get(line.name)
+    handler = COMMANDS.get(line.name) or _family(session, line)
     if handler is None:
         raise CommandError(
             "COMMAND_UNSUPPORTED",
@@ -68,3 +77,12 @@ def dispatch(
     if session.location is not None and session.location.page is None:
         wake(call)
     return handler(call)
+
+
+def _family(session: "Session", line: CommandLine) -> Handler | None:
+    """The handler of a prefixed name, or of the short form `/<id>` of this page's actions."""
+    for prefix, handler in FAMILIES.items():
+        if line.name.startswith(prefix):
+            return handler
+    page = session.location.page if session.location else None
+    return act.act if page is not None and line.typed in page.document.actions else None

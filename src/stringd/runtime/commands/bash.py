@@ -24,8 +24,8 @@ from stringd.runtime.shell.shell import Shell
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
-    from stringd.runtime.runtime import Runtime
     from stringd.runtime.session import Session
+    from stringd.runtime.workspace import Workspace
 
 DEFAULT_WAIT_SECONDS: Final = 30.0
 MAX_WAIT_SECONDS: Final = 3600.0
@@ -46,7 +46,7 @@ _HELP: Final = (
 class BashCall(NamedTuple):
     """One message to a bash topic; `text` is what follows a `//name`, or all of plain input."""
 
-    runtime: "Runtime"
+    runtime: "Workspace"
     session: "Session"
     text: str
     cwd: str | None
@@ -62,7 +62,7 @@ class BashCall(NamedTuple):
         return self.cwd or self.session.user.home
 
 
-async def bash(runtime: "Runtime", session: "Session", text: str, cwd: str | None) -> Result:
+async def bash(runtime: "Workspace", session: "Session", text: str, cwd: str | None) -> Result:
     """Answer one message to a bash topic. Raises `CommandError`."""
     if not text.strip():
         raise CommandError("COMMAND_UNSUPPORTED", "Empty input.")

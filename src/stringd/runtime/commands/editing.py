@@ -24,7 +24,7 @@ from stringd.documents import (
     with_newlines,
 )
 from stringd.documents.errors import BlockNotFoundError, DocumentError
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.runtime.commands.orders import Order, file_of, read_order, refuse_lines, unquoted
 from stringd.runtime.edit import Edited, EditRules, edit_file, revert
 from stringd.runtime.errors import CommandError

@@ -2,8 +2,8 @@
 
 import os
 
+from stringd.runtime.call import Call
 from stringd.runtime.commands.bash import reply_result
-from stringd.runtime.commands.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.paths import standing_directory
 from stringd.runtime.shell.errors import ShellUnavailableError, UnusableInputError

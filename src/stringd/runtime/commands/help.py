@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.wire.result import Result
 
 GROUPS: Final = {

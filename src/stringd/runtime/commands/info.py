@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
+from stringd.runtime.names import display_directory
 from stringd.runtime.page import Location, Page, is_web
-from stringd.runtime.paths import display_directory
 from stringd.runtime.registry import installed
 from stringd.runtime.shortcuts import resolve_shortcut
 from stringd.runtime.viewing import current_page

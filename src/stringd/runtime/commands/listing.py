@@ -3,9 +3,10 @@
 import unicodedata
 from pathlib import Path
 
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
-from stringd.runtime.paths import FilePath, display, locate, standing_directory
+from stringd.runtime.names import display
+from stringd.runtime.paths import FilePath, locate, standing_directory
 from stringd.wire.result import Result
 
 

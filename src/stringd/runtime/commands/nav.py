@@ -4,7 +4,7 @@ from typing import Final
 
 from stringd.documents import NO_LINKS, Menu, menu_line, nav_scaffold
 from stringd.runtime.addresses import destination
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.loading import load_file
 from stringd.runtime.page import Location, Page

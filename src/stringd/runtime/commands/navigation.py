@@ -6,20 +6,19 @@ from pathlib import Path
 from typing import Final
 
 from stringd.runtime.addresses import Destination, WebAddress, destination
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.runtime.commands.listing import list_directory
 from stringd.runtime.commands.orders import unquoted
 from stringd.runtime.errors import CommandError
+from stringd.runtime.files import is_large
 from stringd.runtime.loading import load_file
 from stringd.runtime.page import Location, Page
 from stringd.runtime.paths import FilePath, locate
 from stringd.runtime.shortcuts import known_shortcuts
-from stringd.runtime.viewing import current_page, reload, show
+from stringd.runtime.viewing import current_page, reload, show, shown
 from stringd.runtime.web import load_web
 from stringd.wire.result import Result
 
-LARGE_FILE: Final = 256 * 1024
-"""A file above this is read and rendered outside the loop thread."""
 MAX_HISTORY: Final = 100
 _SHORTCUTS_SHOWN: Final = 8
 _IMAGES: Final = {
@@ -126,25 +125,29 @@ def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awai
     kind = _IMAGES.get(file.path.suffix.lower())
     if kind is not None and file.real.is_file():
         return _image(call, file, kind)
-    if _size(file.real) > LARGE_FILE:
-        return asyncio.to_thread(_open_file, call, going, file)
+    if is_large(file.real):
+        return _open_large(call, going, file)
     page = _load(call, going, file)
+    result = _opened(call, page, going.block)
     if going.block is None and page.document.default_action in page.document.actions:
-        return _open_with_default(call, page, going.block)
-    return _opened(call, page, going.block)
+        return with_default_action(call, result)
+    return result
 
 
-def _open_file(call: Call, going: Destination, file: FilePath) -> Result:
-    return _opened(call, _load(call, going, file), going.block)
-
-
-async def _open_with_default(call: Call, page: Page, block: str | None) -> Result:
-    return await with_default_action(call, _opened(call, page, block))
+async def _open_large(call: Call, going: Destination, file: FilePath) -> Result:
+    page = await asyncio.to_thread(_load, call, going, file)
+    result = await asyncio.to_thread(_opened, call, page, going.block)
+    return result if going.block else await with_default_action(call, result)
 
 
 async def _open_web(call: Call, address: WebAddress, block: str | None) -> Result:
     try:
-        page = await load_web(call, address.url, may_be_private=address.may_be_private)
+        page = await load_web(
+            call,
+            address.url,
+            may_be_private=address.may_be_private,
+            manifest=address.manifest,
+        )
     except CommandError as error:
         if error.code == "NOT_FOUND":
             raise CommandError(error.code, f"{error.message}\n{_url_hint(call)}") from error
@@ -163,7 +166,7 @@ def _opened(call: Call, page: Page, block: str | None) -> Result:
 async def _page_result(call: Call, message: str) -> Result:
     location = call.session.location
     assert location is not None
-    result = Result.page(message, show(call, location))
+    result = Result.page(message, await shown(call, location))
     return result if location.block else await with_default_action(call, result)
 
 
@@ -188,15 +191,8 @@ def _load(call: Call, going: Destination, file: FilePath) -> Page:
     except CommandError as error:
         if error.code != "NOT_FOUND":
             raise
-        raise CommandError("NOT_FOUND", f"{error.message}\n{_file_hint(call, going)}") from error
-
-
-def _file_hint(call: Call, going: Destination) -> str:
-    hint = "Recovery: Use /ls to list available files, or check the path spelling."
-    typed = going.typed
-    if call.cwd and not typed.startswith((".", "/", "~")) and (Path(call.cwd) / typed).exists():
-        return f"{hint}\nIt exists in {call.cwd}: /open ./{typed}"
-    return hint
+        hint = "Recovery: Use /ls to list available files, or check the path spelling."
+        raise CommandError("NOT_FOUND", f"{error.message}\n{hint}") from error
 
 
 def _url_hint(call: Call) -> str:

@@ -4,7 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 from stringd.documents import Target, parse_target, tokens
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.paths import FilePath, locate
 

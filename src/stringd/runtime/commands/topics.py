@@ -1,6 +1,6 @@
 """`/topics`, `/session`, `/close`: the topics of a user, and leaving them."""
 
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.session import Session, Slot
 from stringd.wire.result import Result

@@ -2,7 +2,7 @@
 
 from stringd.runtime import environment
 from stringd.runtime.assignments import Assignment, parse_assignments
-from stringd.runtime.commands.call import Call
+from stringd.runtime.call import Call
 from stringd.wire.result import Result
 
 

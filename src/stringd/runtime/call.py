@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from stringd.runtime.command import CommandLine
 
 if TYPE_CHECKING:
-    from stringd.runtime.runtime import Runtime
     from stringd.runtime.session import Session
+    from stringd.runtime.workspace import Workspace
 
 
 class Call(NamedTuple):
     """One command in one session. `cwd` is the directory the client vouches for."""
 
-    runtime: "Runtime"
+    runtime: "Workspace"
     session: "Session"
     line: CommandLine
     cwd: str | None

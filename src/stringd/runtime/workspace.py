@@ -1,0 +1,147 @@
+"""Users and their topics: what there is, before any command runs in it."""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from stringd.actions.fetch import Fetcher
+from stringd.actions.run import Engine
+from stringd.runtime import undo
+from stringd.runtime.errors import UnknownUserError
+from stringd.runtime.session import Session, Slot
+from stringd.runtime.store import SessionStore, restored
+from stringd.runtime.users import Registration, UserRegistry
+from stringd.wire.topic import Topic, parse_topic
+
+if TYPE_CHECKING:
+    from stringd.runtime.settings import RuntimeSettings
+
+logger = logging.getLogger("stringd.runtime")
+
+
+class Workspace:
+    """Every user with its topics, kept in memory and on disk."""
+
+    def __init__(self, settings: "RuntimeSettings") -> None:
+        self.settings = settings
+        self.users = UserRegistry(settings.data_dir)
+        self.fetcher = Fetcher()
+        self.engine = Engine(
+            self.fetcher.fetch,
+            settings.http_action_timeout,
+            settings.cli_action_timeout,
+            settings.show_secrets,
+        )
+        self.edits = threading.Lock()
+        """Held while a file is changed."""
+        self.run_default: Callable[..., Awaitable[str | None]] | None = None
+        """Runs a page's default action after it is opened; a None answer shows nothing."""
+        self._slots: dict[str, dict[str, Slot]] = {}
+        self._store = SessionStore(settings.data_dir)
+        self._restore()
+
+    def register(
+        self, user_id: str, home: str, allowed_paths: Sequence[str] | None = None
+    ) -> tuple[Registration, list[Session]]:
+        """Add or update a user. The sessions returned belong to its old home: release them."""
+        registration = self.users.register(user_id, home, allowed_paths)
+        if registration.moved:
+            self._store.delete_user(user_id)
+            undo.forget_user(self.settings.data_dir, user_id)
+            return registration, self._forget_all(user_id)
+        for slot in self._slots.get(user_id, {}).values():
+            if slot.session is not None:
+                slot.session.user = registration.user
+        return registration, []
+
+    def remove_user(self, user_id: str) -> tuple[bool, list[Session]]:
+        """Drop a user's record and state. The sessions returned must be released."""
+        self._store.delete_user(user_id)
+        undo.forget_user(self.settings.data_dir, user_id)
+        return self.users.remove(user_id), self._forget_all(user_id)
+
+    def slot(self, user_id: str, topic: Topic) -> Slot:
+        """The topic's place, made on first use."""
+        slots = self._slots.get(user_id)
+        if slots is None:
+            slots = self._slots[user_id] = {}
+        slot = slots.get(topic.canonical)
+        if slot is None:
+            slot = slots[topic.canonical] = Slot(user_id, topic)
+        return slot
+
+    def session(self, slot: Slot) -> Session:
+        """The slot's session, made on first use. Raises `UnknownUserError`."""
+        if slot.session is None:
+            user = self.users.get(slot.user_id)
+            if user is None:
+                raise UnknownUserError(slot.user_id)
+            slot.session = Session(user, slot.topic)
+            self._slots.setdefault(slot.user_id, {})[slot.topic.canonical] = slot
+            self.save(slot.session)
+        return slot.session
+
+    def sessions(self, user_id: str | None = None) -> Iterator[Slot]:
+        """The slots that hold a session, of one user or of all."""
+        owners = self._slots if user_id is None else [user_id]
+        for owner in owners:
+            for slot in self._slots.get(owner, {}).values():
+                if slot.session is not None:
+                    yield slot
+
+    def session_count(self) -> int:
+        return sum(1 for _ in self.sessions())
+
+    def forget(self, user_id: str, topic: Topic) -> Session | None:
+        """Drop a topic's state. The session returned must be released; None when there was none."""
+        slot = self._slots.get(user_id, {}).get(topic.canonical)
+        if slot is None or slot.session is None:
+            return None
+        session, slot.session = slot.session, None
+        self._store.delete(user_id, topic)
+        undo.forget(self.settings.data_dir, session)
+        self.discard_if_idle(slot)
+        return session
+
+    def discard_if_idle(self, slot: Slot) -> None:
+        """Remove a slot that holds no session and runs nothing."""
+        slots = self._slots.get(slot.user_id)
+        if slots is not None and slot.idle and slots.get(slot.topic.canonical) is slot:
+            del slots[slot.topic.canonical]
+
+    async def close(self) -> None:
+        """Release every session; the daemon is stopping."""
+        users = list(self._slots)
+        await release_all(session for user_id in users for session in self._forget_all(user_id))
+        await self.fetcher.close()
+        self._store.close()
+
+    def save(self, session: Session) -> None:
+        try:
+            self._store.save(session)
+        except (sqlite3.Error, UnicodeEncodeError):
+            # The reply is worth more than the memory of it; the next command tries again.
+            logger.exception("cannot store session %s of %s", session.topic, session.user.id)
+
+    def _restore(self) -> None:
+        for user_id, name, state in self._store.rows():
+            user = self.users.get(user_id)
+            if user is not None:
+                slot = self.slot(user_id, parse_topic(name))
+                slot.session = restored(user, slot.topic, state)
+
+    def _forget_all(self, user_id: str) -> list[Session]:
+        slots = list(self._slots.get(user_id, {}).values())
+        sessions = [slot.session for slot in slots if slot.session is not None]
+        for slot in slots:
+            slot.session = None
+            self.discard_if_idle(slot)
+        return sessions
+
+
+async def release_all(sessions: Iterable[Session]) -> None:
+    """Release sessions side by side: each busy shell takes a moment to end."""
+    await asyncio.gather(*(session.release() for session in sessions))
