@@ -25,8 +25,9 @@ def proves(*ids: str) -> pytest.MarkDecorator:
 
 def every() -> list[Requirement]:
     """The requirements of every room."""
-    lists = sorted(Path(__file__).parent.glob("*/requirements.py"))
+    tests = Path(__file__).parent
     found: list[Requirement] = []
-    for path in lists:
-        found += import_module(f"tests.{path.parent.name}.requirements").ALL
+    for path in sorted(tests.rglob("*/requirements.py")):
+        parts = path.relative_to(tests.parent).with_suffix("").parts
+        found += import_module(".".join(parts)).ALL
     return found

@@ -3,6 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +50,12 @@ def test_every_protocol_test_names_what_it_proves() -> None:
     assert [f"{test.path.name}::{test.name}" for test in protocol if not test.ids] == []
 
 
-def _tests() -> Iterator[Proof]:
+@cache
+def _tests() -> list[Proof]:
+    return list(_found())
+
+
+def _found() -> Iterator[Proof]:
     for path in sorted(TESTS.rglob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):

@@ -35,7 +35,7 @@ async def _later(_call: Call) -> Result:
     raise KeyError
 
 
-@proves("EXEC-24")
+@proves("SSE-24")
 @pytest.mark.parametrize(
     ("broken", "message"), [(_at_once, "division by zero"), (_later, "KeyError")]
 )

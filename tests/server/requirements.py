@@ -113,8 +113,8 @@ TOPIC = _numbered(
     ("A topic keeps its state between commands.", PAGE),
 )
 
-EXEC = _numbered(
-    "EXEC",
+SSE = _numbered(
+    "SSE",
     ("POST /exec runs one command and answers 200 with the four SSE headers.", PAGE),
     ("The body is exactly head, content, done, in this order.", PAGE),
     ("Each event is an event line, one data line of compact JSON, an empty line.", PAGE),
@@ -186,7 +186,7 @@ ALL = [
     *USER,
     *SESSION,
     *TOPIC,
-    *EXEC,
+    *SSE,
     *QUEUE,
     *HEALTH,
     *CLIENT,

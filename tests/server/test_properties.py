@@ -78,7 +78,7 @@ def complete(answer: Answer) -> None:
         assert answer.status == 200 or re.search(r"\w", answer.json["error"])
 
 
-@proves("HTTP-08", "HTTP-14", "EXEC-02")
+@proves("HTTP-08", "HTTP-14", "SSE-02")
 @quick
 @given(METHODS, PATHS, HEADERS, st.none() | BODIES)
 def test_every_request_gets_a_complete_answer(

@@ -10,7 +10,7 @@ from tests.support.daemon import Daemon
 from tests.support.http import CORS, Blocked, User, Wire, events, request
 
 
-@proves("EXEC-01", "EXEC-02", "EXEC-03", "EXEC-04", "EXEC-05", "EXEC-08", "EXEC-09", "EXEC-12")
+@proves("SSE-01", "SSE-02", "SSE-03", "SSE-04", "SSE-05", "SSE-08", "SSE-09", "SSE-12")
 def test_a_command_is_answered_byte_for_byte(user: User) -> None:
     with Wire(user.port) as wire:
         answer = wire.send(user.message("/set {x} = 1")).receive()
@@ -34,7 +34,7 @@ def test_a_command_is_answered_byte_for_byte(user: User) -> None:
     )
 
 
-@proves("EXEC-05", "EXEC-10", "EXEC-11")
+@proves("SSE-05", "SSE-10", "SSE-11")
 def test_a_failed_command_is_answered_in_a_complete_stream(user: User) -> None:
     answer = user.post(cmd="/nonsense and more", topic="file:main")
     assert answer.status == 200
@@ -51,7 +51,7 @@ def test_a_failed_command_is_answered_in_a_complete_stream(user: User) -> None:
     )
 
 
-@proves("EXEC-20")
+@proves("SSE-20")
 @pytest.mark.parametrize("cmd", ["info", "/", "/ info"])
 def test_a_command_without_its_slash_is_answered_in_band(user: User, cmd: str) -> None:
     head, content = user.exec(cmd)
@@ -61,7 +61,7 @@ def test_a_command_without_its_slash_is_answered_in_band(user: User, cmd: str) -
     )
 
 
-@proves("EXEC-07")
+@proves("SSE-07")
 def test_a_request_id_is_echoed_in_head_and_content(user: User) -> None:
     answer = user.post(cmd="/set {x} = 1", topic="file:main", request_id=" req-7 ")
     (_, head), (_, content), _ = answer.events
@@ -69,7 +69,7 @@ def test_a_request_id_is_echoed_in_head_and_content(user: User) -> None:
     assert content == 're: [req-7] /set {x} = 1\n{x} = "1"'
 
 
-@proves("EXEC-07")
+@proves("SSE-07")
 @pytest.mark.parametrize("blank", ["", "  ", None])
 def test_a_blank_request_id_counts_as_none(user: User, blank: str | None) -> None:
     answer = user.post(cmd="/set {x} = 1", topic="file:main", request_id=blank)
@@ -78,7 +78,7 @@ def test_a_blank_request_id_counts_as_none(user: User, blank: str | None) -> Non
     assert content.startswith("re: /set {x} = 1\n")
 
 
-@proves("EXEC-07", "EXEC-10")
+@proves("SSE-07", "SSE-10")
 def test_a_request_id_cannot_break_the_first_line(user: User) -> None:
     answer = user.post(cmd="/set {x} = 1", topic="file:main", request_id="a\nb")
     (_, head), (_, content), _ = answer.events
@@ -86,7 +86,7 @@ def test_a_request_id_cannot_break_the_first_line(user: User) -> None:
     assert content.partition("\n")[2] == '{x} = "1"'
 
 
-@proves("EXEC-06", "EXEC-10")
+@proves("SSE-06", "SSE-10")
 @pytest.mark.parametrize(
     ("cmd", "label"),
     [
@@ -106,7 +106,7 @@ def test_the_label_is_the_first_line_cut_for_display(user: User, cmd: str, label
     assert content.partition("\n")[0] == f"re: {label}"
 
 
-@proves("EXEC-08", "TOPIC-03")
+@proves("SSE-08", "TOPIC-03")
 @pytest.mark.parametrize(
     ("raw", "canonical", "kind"),
     [(None, "file:main", "file"), ("notes", "file:notes", "file"), (" app:a:b ", "app:a:b", "app")],
@@ -118,20 +118,20 @@ def test_the_head_names_the_canonical_topic(
     assert (head["topic"], head["topic_type"]) == (canonical, kind)
 
 
-@proves("EXEC-13", "EXEC-18")
+@proves("SSE-13", "SSE-18")
 @pytest.mark.parametrize("headers", [{}, {"X-User-Id": ""}, {"X-User-Id": "  "}])
 def test_without_a_user_header_the_answer_says_so(daemon: Daemon, headers: dict[str, str]) -> None:
     answer = request(daemon.port, "POST", "/exec", b"not json", headers)
     assert (answer.status, answer.body) == (400, b'{"error":"X-User-Id header required"}')
 
 
-@proves("EXEC-14", "EXEC-18", "TRUST-03")
+@proves("SSE-14", "SSE-18", "TRUST-03")
 def test_an_unknown_user_is_named_before_the_body_is_read(daemon: Daemon) -> None:
     answer = request(daemon.port, "POST", "/exec", b"not json", {"X-User-Id": "nobody"})
     assert (answer.status, answer.body) == (401, b'{"error":"Unknown user: nobody"}')
 
 
-@proves("EXEC-15", "EXEC-18")
+@proves("SSE-15", "SSE-18")
 @pytest.mark.parametrize(
     "body",
     [b"", b"not json", b'{"cmd":', b"[]", b"null", b'"/info"', b"12", b'{"cmd":"\xff"}', b"[" * 99],
@@ -144,7 +144,7 @@ def test_a_body_that_is_no_json_object_is_refused(user: User, body: bytes) -> No
     )
 
 
-@proves("EXEC-16", "EXEC-18")
+@proves("SSE-16", "SSE-18")
 @pytest.mark.parametrize("cmd", [None, "", " \n\t "])
 def test_an_empty_command_is_refused_before_the_topic_is_looked_at(
     user: User, cmd: str | None
@@ -155,14 +155,14 @@ def test_an_empty_command_is_refused_before_the_topic_is_looked_at(
     assert request(user.port, "POST", "/exec", {}, {"X-User-Id": user.id}).body == answer.body
 
 
-@proves("EXEC-17")
+@proves("SSE-17")
 def test_a_topic_that_does_not_parse_is_quoted(user: User) -> None:
     answer = user.post(cmd="/info", topic="intro.md")
     assert (answer.status, answer.body) == (400, b'{"error":"Invalid topic: intro.md"}')
     assert user.sessions() == {}
 
 
-@proves("EXEC-19")
+@proves("SSE-19")
 @pytest.mark.parametrize("value", [1, 1.5, True, False, [], {}, ["/info"], {"a": 1}])
 @pytest.mark.parametrize("field", ["cmd", "topic", "request_id", "cwd"])
 def test_a_field_of_another_type_is_named(user: User, field: str, value: object) -> None:
@@ -171,12 +171,12 @@ def test_a_field_of_another_type_is_named(user: User, field: str, value: object)
     assert (answer.status, answer.json) == (400, {"error": f"{field} must be a string"})
 
 
-@proves("EXEC-15")
+@proves("SSE-15")
 def test_unknown_fields_are_ignored(user: User) -> None:
     assert user.post(cmd="/info", topic="file:main", future={"deep": [1]}).status == 200
 
 
-@proves("EXEC-21", "HTTP-07", "TRUST-04")
+@proves("SSE-21", "HTTP-07", "TRUST-04")
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "image/png"])
 def test_events_are_sent_whatever_is_accepted(user: User, accept: str) -> None:
     body = json.dumps({"cmd": "/info"}).encode()
@@ -190,14 +190,14 @@ def test_events_are_sent_whatever_is_accepted(user: User, accept: str) -> None:
     assert [name for name, _ in answer.events] == ["head", "content", "done"]
 
 
-@proves("EXEC-22", "EXEC-03")
+@proves("SSE-22", "SSE-03")
 def test_text_outside_ascii_is_sent_as_it_is(user: User) -> None:
     answer = user.post(cmd='/set {x} = "żółw 🐢\u2028"')
     assert "żółw 🐢\u2028".encode() in answer.body
     assert b"\\u" not in answer.body
 
 
-@proves("EXEC-23", "TRUST-06")
+@proves("SSE-23", "TRUST-06")
 def test_the_headers_leave_before_the_command_finishes(user: User) -> None:
     with Blocked(user) as blocked:
         assert blocked.status == 200
@@ -216,7 +216,7 @@ def test_the_shell_of_exec_is_bash(user: User) -> None:
     assert content.endswith("---\nbash 1 2 3")
 
 
-@proves("EXEC-05", "EXEC-11")
+@proves("SSE-05", "SSE-11")
 def test_the_exit_code_of_a_shell_command_is_the_code(user: User) -> None:
     head, content = user.exec("/exec echo out; exit 3")
     assert head["code"] == "EXIT_3"
@@ -224,7 +224,7 @@ def test_the_exit_code_of_a_shell_command_is_the_code(user: User) -> None:
     assert content.endswith("out")
 
 
-@proves("EXEC-25")
+@proves("SSE-25")
 @pytest.mark.parametrize("cwd", ["relative", "/no/such/directory", "/etc/passwd", "/x\0y"])
 def test_a_working_directory_must_be_one(user: User, cwd: str) -> None:
     answer = user.post(cmd="/info", cwd=cwd)
@@ -232,7 +232,7 @@ def test_a_working_directory_must_be_one(user: User, cwd: str) -> None:
     assert answer.json == {"error": "cwd must be an absolute path to a directory"}
 
 
-@proves("EXEC-25")
+@proves("SSE-25")
 def test_files_under_the_working_directory_are_reachable(user: User, tmp_path: Path) -> None:
     (tmp_path / "there.md").write_text("# There\n", encoding="utf-8")
     inside = user.post(cmd="/ls .", topic="file:a", cwd=str(tmp_path)).events
@@ -242,7 +242,7 @@ def test_files_under_the_working_directory_are_reachable(user: User, tmp_path: P
     assert f"stringd allow {tmp_path}" in outside[1][1]
 
 
-@proves("EXEC-02", "HTTP-12")
+@proves("SSE-02", "HTTP-12")
 def test_one_connection_runs_many_commands_in_order(user: User) -> None:
     with Wire(user.port) as wire:
         for number in range(20):

@@ -113,7 +113,7 @@ def test_who_leaves_while_its_command_runs_does_not_stop_it(user: User) -> None:
     assert mark.read_text(encoding="utf-8") == "done\n"
 
 
-@proves("QUEUE-07", "EXEC-02")
+@proves("QUEUE-07", "SSE-02")
 def test_who_only_stops_sending_still_gets_the_answer(user: User) -> None:
     with Blocked(user) as blocked:
         blocked.wire.end()

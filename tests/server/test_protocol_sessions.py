@@ -89,7 +89,7 @@ def test_what_is_no_topic_is_quoted(user: User, topic: str) -> None:
     assert user.sessions() == {}
 
 
-@proves("SESSION-08", "EXEC-19")
+@proves("SESSION-08", "SSE-19")
 @pytest.mark.parametrize("value", [1, [], {}, True])
 @pytest.mark.parametrize("field", ["user_id", "topic"])
 def test_a_field_of_another_type_is_named(user: User, field: str, value: object) -> None:
@@ -181,7 +181,7 @@ def test_a_topic_keeps_its_state_until_it_is_closed(user: User) -> None:
     assert "{x}" not in user.exec("/info", "file:a")[1]
 
 
-@proves("SESSION-15", "EXEC-26")
+@proves("SESSION-15", "SSE-26")
 def test_an_open_document_shows_in_meta_and_in_the_listing(user: User) -> None:
     text = "---\ntitle: Home\n---\n\n# Hi\n\n<!-- #part -->\nText\n<!-- /part -->\n"
     (user.home / "index.md").write_text(text, encoding="utf-8")
