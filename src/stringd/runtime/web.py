@@ -22,7 +22,7 @@ from stringd.runtime.manifest import Manifest, Part, read_manifest
 from stringd.runtime.page import Page, is_web
 
 if TYPE_CHECKING:
-    from stringd.runtime.commands.call import Call
+    from stringd.runtime.call import Call
 
 ACCEPT: Final = "application/json, text/markdown, text/plain"
 FETCH_SECONDS: Final = 30.0
@@ -32,7 +32,9 @@ CONVERTED: Final = (
 )
 LARGE_PAGE: Final = 256 * 1024
 """A page above this is converted outside the loop thread."""
-_META_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", re.I)
+_META_CHARSET: Final = re.compile(
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", re.IGNORECASE
+)
 _META_BYTES: Final = 2048
 
 
