@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from stringd.runtime.call import Call
 from stringd.runtime.command import parse_command
-from stringd.runtime.commands.call import Call
 from stringd.runtime.errors import CommandError
-from stringd.runtime.paths import display, display_directory, locate
+from stringd.runtime.paths import locate
 from stringd.runtime.runtime import Runtime
 from stringd.runtime.settings import RuntimeSettings
 from stringd.wire.topic import parse_topic
@@ -99,19 +99,6 @@ def test_the_way_on_is_a_command_that_is_safe_to_paste(world: World) -> None:
     with pytest.raises(CommandError) as refusal:
         locate(world.call(), f"{strange}/x.md")
     assert refusal.value.message.endswith(f"stringd allow '{strange}'")
-
-
-@pytest.mark.parametrize(
-    ("path", "shown", "directory"),
-    [
-        ("/h", ".", "~/"),
-        ("/h/a/b", "a/b", "~/a/b/"),
-        ("/hx/a", "/hx/a", "/hx/a/"),
-    ],
-)
-def test_paths_are_shown_from_home(path: str, shown: str, directory: str) -> None:
-    assert display("/h", Path(path)) == shown
-    assert display_directory("/h", Path(path)) == directory
 
 
 def test_a_link_swapped_in_for_a_directory_is_noticed(world: World) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from stringd.runtime.call import Call
 from stringd.runtime.commands import COMMANDS
-from stringd.runtime.commands.call import Call
 from stringd.runtime.runtime import Answer, Runtime
 from stringd.runtime.settings import RuntimeSettings
 from stringd.wire.result import Result
