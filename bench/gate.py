@@ -22,8 +22,7 @@ PIPELINE = [["yes"], ["head", "-c", "16M"]]
 
 
 def rows() -> Iterator[Row]:
-    with tempfile.TemporaryDirectory() as folder, _gate(Path(folder)) as (gate, pid):
-        memory = _resident_mib(pid)
+    with tempfile.TemporaryDirectory() as folder, _gate(Path(folder)) as gate:
         ours, floor = _interleaved(
             lambda: _check(gate, [["true"]]), lambda: subprocess.run(["true"], check=True), 200
         )
@@ -42,7 +41,7 @@ def rows() -> Iterator[Row]:
             floor / ours,
             "≥ 0.5 of the shell's speed",
         )
-        yield Row("resident memory, idle", f"{memory:.1f} MiB", "–", None, "< 30 MiB")
+    yield Row("resident memory, idle", f"{_resident_mib():.1f} MiB", "–", None, "< 30 MiB")
 
 
 def _check(gate: Gate, pipeline: Sequence[Sequence[str]]) -> None:
@@ -69,15 +68,29 @@ def _interleaved(
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def _resident_mib(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError("no VmRSS")
+def _resident_mib() -> float:
+    """Of the gate as it ships, once it says that it is there."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [sys.executable, "-m", "stringd", "gate", "--socket", f"{folder}/gate.sock"]
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=os.environ | {"STRINGD_DATA_DIR": folder},
+        )
+        try:
+            assert process.stderr is not None
+            process.stderr.readline()
+            pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+        finally:
+            process.terminate()
+            process.communicate()
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
 
 
 @contextmanager
-def _gate(folder: Path) -> Iterator[tuple[Gate, int]]:
+def _gate(folder: Path) -> Iterator[Gate]:
     """A gate process of its own that approves by itself; only this file knows how."""
     path = folder / "gate.sock"
     root = Path(__file__).resolve().parents[1]
@@ -89,7 +102,7 @@ def _gate(folder: Path) -> Iterator[tuple[Gate, int]]:
     try:
         with os.fdopen(read) as ready:
             ready.read()
-        yield Gate(str(path)), process.pid
+        yield Gate(str(path))
     finally:
         process.terminate()
         process.wait()

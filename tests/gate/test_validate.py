@@ -113,6 +113,12 @@ def test_mutation_leaving_a_field_out_of_the_scan_lets_a_lie_through(
     assert "\x1b" in getattr(validated(valid(**{field: "\x1b[8m"})), field)
 
 
+@proves("GATE-VAL-03")
+def test_the_agent_is_for_unprivileged_commands_only() -> None:
+    assert refusal(valid(forward_agent=True, privileged=True)).startswith("forward_agent is only")
+    assert validated(valid(forward_agent=True)).forward_agent is True
+
+
 @proves("GATE-TIME-02")
 def test_the_future_bound_can_be_moved() -> None:
     ahead = valid(time="2026-02-13T14:31:10Z")

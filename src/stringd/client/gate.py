@@ -243,8 +243,10 @@ def _read_line(connection: socket.socket) -> bytearray:
     size = 0
     while size < MAX_RESPONSE_BYTES:
         if size == len(line):
-            more = next(room for room in _ROOMS if room > size)
-            line = line + bytes(more - size)
+            # In one step to the next size, so that few pages are touched twice.
+            more = bytearray(next(room for room in _ROOMS if room > size))
+            more[:size] = line
+            line = more
         with memoryview(line) as room:
             received = _receive(connection, room[size:])
         end = line.find(b"\n", size, size + received)

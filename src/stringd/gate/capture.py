@@ -21,6 +21,7 @@ class Capture:
         self.newlines = 0
         self.kept = 0
         self.total = 0
+        self.ends_line = True
         self.is_open = False
 
     @property
@@ -41,6 +42,7 @@ class Capture:
             self.head += data[: _HEAD_BYTES - len(self.head)]
         if self.kept < _COUNTED_BYTES:
             self.newlines += data.count(b"\n")
+        self.ends_line = data.endswith(b"\n")
         self.kept += len(data)
         self._encode(data)
 

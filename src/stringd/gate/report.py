@@ -55,7 +55,9 @@ def outcome_lines(request_id: str, outcome: Outcome, columns: int) -> Iterator[L
     codes = [code if code >= 0 else -1 for code in outcome.codes]
     text = f"exit {codes[0]}" if len(codes) == 1 else f"exit {codes}"
     style = Style.BOLD if codes[-1] != 0 else Style.DIM
-    yield (Span(text, style), Span(f"  {render(request_id)[:36]}", Style.DIM))
+    signals = [f"  stage {i}: signal {-code}" for i, code in enumerate(outcome.codes) if code < 0]
+    rest = f"{''.join(signals)}  {render(request_id)[:36]}"
+    yield (Span(text, style), Span(rest, Style.DIM))
     yield from _stream_lines("stdout", outcome.stdout, columns)
     for index, stderr in enumerate(outcome.stderrs):
         name = "stderr" if len(outcome.stderrs) == 1 else f"stderr[{index}]"
@@ -79,11 +81,10 @@ def log_line(question: Question) -> str:
 def _stream_lines(name: str, stream: Capture, columns: int) -> Iterator[Line]:
     if not stream.kept:
         return
-    complete = stream.head.endswith(b"\n") and stream.kept == len(stream.head)
-    count = stream.newlines + (0 if complete else 1)
+    count = stream.newlines + (0 if stream.ends_line else 1)
     counted = f"{count} line{'' if count == 1 else 's'}"
     if not stream.counted_all:
-        counted = f"more than {count} lines"
+        counted = f"more than {stream.newlines} lines"
     cut = ", truncated" if count > ECHOED_LINES else ""
     yield line(f"== {name} == ({counted}{cut})", Style.DIM)
     # Behind a gutter, output cannot pass for a question of ours.
