@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import resource
 import signal
 import socket
 from collections.abc import Callable
@@ -22,6 +23,7 @@ SHUTDOWN_GRACE: Final = 0.05
 """`POST /shutdown` is answered, then the process ends this many seconds later."""
 DRAIN_SECONDS: Final = 2.0
 """How long running commands may take to finish before what they run is ended."""
+MAX_DESCRIPTORS: Final = 4096
 SWEEP_SECONDS: Final = 5.0
 """How often idle and stalled connections are looked for."""
 
@@ -54,8 +56,17 @@ def run(settings: "Settings", ready: Callable[[App], None]) -> None:
     """
     ports = [settings.port, *([settings.runs_port] if settings.runs_port else [])]
     sockets = [bind(port) for port in ports]
+    _allow_descriptors()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, sockets, ready))
+
+
+def _allow_descriptors() -> None:
+    """Raise the soft limit on open files as far as we need: each live shell takes four."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _serve(
