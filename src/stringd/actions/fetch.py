@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_REDIRECTS: Final = 10
+CONNECT_SECONDS: Final = 10.0
+"""An address that takes longer is not waited for while there is another."""
 MAX_RESPONSE_BYTES: Final = 10 * 1024 * 1024
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BODY_HEADERS: Final = frozenset({"content-length", "content-type", "transfer-encoding"})
@@ -23,6 +25,10 @@ _BODY_HEADERS: Final = frozenset({"content-length", "content-type", "transfer-en
 
 class FetchError(Exception):
     """The request failed before there was an answer; `str()` is the reason."""
+
+
+class UnreachableError(FetchError):
+    """Nobody took the connection: nothing was sent."""
 
 
 class Fetched(NamedTuple):
@@ -86,28 +92,37 @@ class Fetcher:
     async def _follow(self, request: Request) -> Fetched:
         may_be_private = request.may_be_private
         for _ in range(MAX_REDIRECTS + 1):
-            address, public = await self._resolve(request.url, may_be_private=may_be_private)
-            answer, location = await self._send(request, address, public=public)
+            addresses, public = await self._resolve(request.url, may_be_private=may_be_private)
+            answer, location = await self._send_to_any(request, addresses, public=public)
             if location is None:
                 return answer
             may_be_private = may_be_private and not public
-            request = _redirected(request, answer.status, urljoin(request.url, location))
+            request = _redirected(request, answer.status, location)
         raise FetchError(f"more than {MAX_REDIRECTS} redirects")
 
-    async def _resolve(self, url: str, *, may_be_private: bool) -> tuple[str, bool]:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise FetchError(f"not an http address: {url}")
+    async def _resolve(self, url: str, *, may_be_private: bool) -> tuple[list[str], bool]:
+        host, port = _host_and_port(url)
         loop = asyncio.get_running_loop()
         try:
-            found = await loop.getaddrinfo(parts.hostname, parts.port or 0, type=socket.SOCK_STREAM)
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise FetchError(f"cannot resolve {parts.hostname}") from error
-        addresses = [str(entry[4][0]) for entry in found]
+            raise FetchError(f"cannot resolve {host}") from error
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         public = all(map(self._public, addresses))
         if not public and not may_be_private:
-            raise FetchError(f"a public page may not lead to the private address {parts.hostname}")
-        return addresses[0], public
+            raise FetchError(f"a public page may not lead to the private address {host}")
+        return addresses, public
+
+    async def _send_to_any(
+        self, request: Request, addresses: list[str], *, public: bool
+    ) -> tuple[Fetched, str | None]:
+        """Ask the first address that takes the connection: `localhost` has two, often one works."""
+        for address in addresses[:-1]:
+            try:
+                return await self._send(request, address, public=public)
+            except UnreachableError:
+                continue
+        return await self._send(request, addresses[-1], public=public)
 
     async def _send(
         self, request: Request, address: str, *, public: bool
@@ -115,11 +130,10 @@ class Fetcher:
         import httpx2
 
         parts = urlsplit(request.url)
-        host = f"[{address}]" if ":" in address else address
-        pinned = httpx2.URL(request.url).copy_with(host=host.strip("[]"), fragment=None)
         named = parts.netloc.rpartition("@")[2]
         headers = [("Host", named), *request.headers.items()]
         try:
+            pinned = httpx2.URL(request.url).copy_with(host=address, fragment=None)
             async with self._connected().stream(
                 request.method,
                 pinned,
@@ -128,6 +142,8 @@ class Fetcher:
                 extensions={"sni_hostname": parts.hostname},
             ) as response:
                 body, truncated = await _limited(response)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise UnreachableError(str(error) or type(error).__name__) from error
         except httpx2.HTTPError as error:
             raise FetchError(str(error) or type(error).__name__) from error
         except httpx2.InvalidURL as error:
@@ -150,11 +166,26 @@ class Fetcher:
             import httpx2
 
             self._client = httpx2.AsyncClient(
-                follow_redirects=False, timeout=None, trust_env=False, cookies=None
+                follow_redirects=False,
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                trust_env=False,
+                cookies=None,
             )
         # Every request stands for itself: what one server sets, no other call sends.
         self._client.cookies.clear()
         return self._client
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    """Whom a URL asks. Raises `FetchError` for what is no web address."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise FetchError(f"not an http address: {url}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise FetchError(f"not an http address: {url}")
+    return host, port or 0
 
 
 async def _limited(response: "httpx2.Response") -> tuple[bytes, bool]:
@@ -166,9 +197,13 @@ async def _limited(response: "httpx2.Response") -> tuple[bytes, bool]:
     return bytes(body), False
 
 
-def _redirected(request: Request, status: int, url: str) -> Request:
+def _redirected(request: Request, status: int, location: str) -> Request:
     """The request a redirect asks for. Another host gets no headers that may hold secrets."""
-    before, after = urlsplit(request.url), urlsplit(url)
+    try:
+        url = urljoin(request.url, location)
+        before, after = urlsplit(request.url), urlsplit(url)
+    except ValueError as error:
+        raise FetchError(f"redirected to {location}, which is no address") from error
     headers = dict(request.headers)
     if (before.scheme, before.netloc) != (after.scheme, after.netloc):
         headers = {key: value for key, value in headers.items() if key.lower() == "accept"}

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from stringd.documents import parse
+from stringd.documents import Included, Menu, parse
+from stringd.runtime.manifest import Manifest
 from stringd.runtime.page import Location, Page, is_web
 from stringd.runtime.session import Session
 from stringd.runtime.storage import make_private_directory
@@ -33,6 +34,10 @@ class StoredPlace(msgspec.Struct, omit_defaults=True):
     original: str | None = None
     converted: bool = False
     public: bool = False
+    menus: list[Menu] = []
+    includes: list[tuple[str, str, Included]] = []
+    manifest: str | None = None
+    """Address of the manifest the page came from; its files come back with `/refresh`."""
 
 
 class StoredSession(msgspec.Struct, omit_defaults=True):
@@ -82,10 +87,12 @@ class SessionStore:
         self._db.execute(
             "DELETE FROM sessions WHERE user = ? AND topic = ?", (user_id, topic.canonical)
         )
+        self._erase()
 
     def delete_user(self, user_id: str) -> None:
         """Forget every session of a user for good."""
         self._db.execute("DELETE FROM sessions WHERE user = ?", (user_id,))
+        self._erase()
 
     def rows(self) -> Iterator[tuple[str, str, bytes]]:
         """User, topic and state of every kept session, oldest first."""
@@ -94,11 +101,16 @@ class SessionStore:
     def close(self) -> None:
         self._db.close()
 
+    def _erase(self) -> None:
+        """Deleted rows also live in the log of changes until that is emptied."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def _open(self) -> sqlite3.Connection:
         db = sqlite3.connect(self._path, isolation_level=None)
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA secure_delete = ON")
             db.execute(
                 "CREATE TABLE IF NOT EXISTS sessions "
                 "(user TEXT, topic TEXT, state BLOB, PRIMARY KEY (user, topic))"
@@ -151,7 +163,15 @@ def _open_place(location: Location) -> StoredPlace:
     if original is not None and len(original) > MAX_KEPT_SOURCE:
         original = None
     return StoredPlace(
-        location.uri, location.block, document.source, original, document.converted, page.public
+        location.uri,
+        location.block,
+        document.source,
+        original,
+        document.converted,
+        page.public,
+        list(page.menus.values()),
+        [(path, base, text) for (path, base), text in page.includes.items()],
+        page.manifest.url if page.manifest else None,
     )
 
 
@@ -161,5 +181,11 @@ def _location(place: StoredPlace) -> Location:
         document = parse(
             place.source, place.uri, original=place.original, converted=place.converted
         )
-        page = Page(document, public=place.public)
+        page = Page(
+            document,
+            menus={menu.name: menu for menu in place.menus},
+            includes={(path, base): text for path, base, text in place.includes},
+            public=place.public,
+            manifest=Manifest(place.manifest, {}) if place.manifest else None,
+        )
     return Location(place.uri, place.block, page)

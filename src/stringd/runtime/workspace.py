@@ -106,6 +106,12 @@ class Workspace:
         self.discard_if_idle(slot)
         return session
 
+    def erase(self, session: Session) -> None:
+        """Leave nothing on disk of what a closed topic held; the topic itself stays."""
+        undo.forget(self.settings.data_dir, session)
+        self._store.delete(session.user.id, session.topic)
+        session.stored = None
+
     def discard_if_idle(self, slot: Slot) -> None:
         """Remove a slot that holds no session and runs nothing."""
         slots = self._slots.get(slot.user_id)

@@ -133,4 +133,8 @@ def _reply(topic: str, result: Result) -> str:
 
 
 def _shown_topic(raw: str) -> str:
-    return raw.strip() or "file:main"
+    """The topic a refusal is sent to: canonical if it can be, else as it was written."""
+    try:
+        return parse_topic(raw).canonical
+    except InvalidTopicError:
+        return raw.strip()

@@ -6,7 +6,7 @@ from typing import Final
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.names import display_directory
-from stringd.runtime.page import Location, Page, is_web
+from stringd.runtime.page import Location, Page, is_web, path_of
 from stringd.runtime.registry import installed
 from stringd.runtime.shortcuts import resolve_shortcut
 from stringd.runtime.viewing import current_page
@@ -20,18 +20,18 @@ def info(call: Call) -> Result:
     session = call.session
     if call.argument.startswith("@"):
         return _shortcut(call, call.argument.strip())
+    warnings: tuple[str, ...] = ()
     if session.location is None:
         text = _without_document(call)
     else:
-        current_page(call)
-        text = "\n".join(f"{key + ':':<11}{value}" for key, value in _rows(call, session.location))
+        rows, warnings = _with_document(call, session.location)
+        text = "\n".join(f"{key + ':':<11}{value}" for key, value in rows)
     if session.variables:
         pairs = ((name, value.replace("\n", "\\n")) for name, value in session.variables.items())
         shown = ", ".join(f'{{{name}}}="{value}"' for name, value in pairs)
         text = f"{text}\nvars:      {shown}"
-    page = session.location.page if session.location else None
-    if page is not None and page.warnings:
-        text = "\n".join([text, "", "Warnings:", *(f"  {line}" for line in page.warnings)])
+    if warnings:
+        text = "\n".join([text, "", "Warnings:", *(f"  {line}" for line in warnings)])
     return Result.page("Session info", text)
 
 
@@ -68,9 +68,21 @@ def _app(call: Call) -> str:
     )
 
 
-def _rows(call: Call, location: Location) -> Iterator[tuple[str, str]]:
+def _with_document(call: Call, location: Location) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """Rows and warnings; after a restart the document itself may be gone."""
+    try:
+        page = current_page(call)
+    except CommandError as error:
+        rows = [*_address(call, location.uri)]
+        if location.block:
+            rows.append(("block", f"#{location.block}"))
+        history = ("history", f"{len(call.session.history)} entries")
+        return [*rows, history], (error.message.partition("\n")[0],)
+    return [*_rows(call, location, page)], page.warnings
+
+
+def _rows(call: Call, location: Location, page: Page) -> Iterator[tuple[str, str]]:
     session = call.session
-    page = current_page(call)
     document = page.document
     if session.topic.type == "app":
         yield "app", session.topic.name
@@ -78,7 +90,7 @@ def _rows(call: Call, location: Location) -> Iterator[tuple[str, str]]:
             value = document.frontmatter.get(key)
             if isinstance(value, str):
                 yield key, value
-    yield from _address(call, page)
+    yield from _address(call, page.uri)
     if document.title:
         yield "title", document.title
     if location.block:
@@ -97,16 +109,17 @@ def _rows(call: Call, location: Location) -> Iterator[tuple[str, str]]:
     yield "history", f"{len(session.history)} entries"
 
 
-def _address(call: Call, page: Page) -> Iterator[tuple[str, str]]:
+def _address(call: Call, uri: str) -> Iterator[tuple[str, str]]:
     session = call.session
-    if is_web(page.uri):
-        yield "url", page.uri
-    elif page.path is not None:
-        yield "file", session.shown(page.uri)
-        directory = session.directory or page.path.parent
+    path = path_of(uri)
+    if session.topic.type == "web" or is_web(uri):
+        yield "url", uri
+    if path is not None:
+        yield "file", session.shown(uri)
+        directory = session.directory or path.parent
         yield "cwd", display_directory(session.user.home, directory)
-    else:
-        yield "uri", page.uri
+    elif not is_web(uri):
+        yield "uri", uri
 
 
 def _shortcuts(call: Call, page: Page) -> str:

@@ -1,23 +1,46 @@
 """`/nav`: the menus and shortcuts of a document."""
 
+from collections.abc import Awaitable
 from typing import Final
 
 from stringd.documents import NO_LINKS, Menu, menu_line, nav_scaffold
-from stringd.runtime.addresses import destination
+from stringd.runtime.addresses import WebAddress, resolve
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
-from stringd.runtime.loading import load_file
+from stringd.runtime.loading import absolute_target, load_file
 from stringd.runtime.page import Location, Page
-from stringd.runtime.paths import FilePath
 from stringd.runtime.viewing import current_page
+from stringd.runtime.web import load_web
 from stringd.wire.result import Result
 
 _PREVIEWED: Final = 3
 
 
-def nav(call: Call) -> Result:
+def nav(call: Call) -> Result | Awaitable[Result]:
     """List menus, show one, show the page's shortcuts, or draft a menu file."""
-    page = _page(call)
+    session = call.session
+    if session.location is not None:
+        return _answer(call, current_page(call))
+    if session.topic.type == "app":
+        return _answer_in_app(call)
+    raise CommandError(
+        "INVALID_TARGET",
+        "No document is open in this session. Open a document first, then run /nav again.",
+    )
+
+
+async def _answer_in_app(call: Call) -> Result:
+    """An app topic stands in its app even before `/open`; nothing runs."""
+    address = resolve(call, f"app:{call.session.topic.name.partition(':')[0]}")
+    if isinstance(address, WebAddress):
+        page = await load_web(call, address.url)
+    else:
+        page = load_file(call, address)
+    call.session.location = Location(page.uri, None, page)
+    return _answer(call, page)
+
+
+def _answer(call: Call, page: Page) -> Result:
     wanted = call.argument.strip()
     if not wanted:
         return Result.page("Menus", _menus(page))
@@ -35,27 +58,6 @@ def nav(call: Call) -> Result:
         raise CommandError("NOT_FOUND", f"Menu not found: {wanted}{hint}")
     lines = [menu_line(entry) for entry in menu.entries]
     return Result.page(f"Menu: {wanted}", "\n".join(lines) or f"Menu {wanted} is empty.")
-
-
-def _page(call: Call) -> Page:
-    session = call.session
-    if session.location is None and session.topic.type == "app":
-        _open_app_silently(call)
-    if session.location is None:
-        raise CommandError(
-            "INVALID_TARGET",
-            "No document is open in this session. Open a document first, then run /nav again.",
-        )
-    return current_page(call)
-
-
-def _open_app_silently(call: Call) -> None:
-    """An app topic stands in its app even before `/open`; nothing runs."""
-    name = call.session.topic.name.partition(":")[0]
-    going = destination(call, f"app:{name}")
-    if isinstance(going.address, FilePath):
-        page = load_file(call, going.address)
-        call.session.location = Location(page.uri, None, page)
 
 
 def _menus(page: Page) -> str:
@@ -91,7 +93,8 @@ def _page_shortcuts(call: Call, page: Page) -> str:
 
 def _resolved(call: Call, page: Page) -> str:
     """Every name that can be followed from here, with where it leads."""
-    rows = [(each.id, each.target) for each in page.document.shortcuts.values()]
-    rows += call.session.auto_shortcuts.items()
+    written = [(each.id, each.target) for each in page.document.shortcuts.values()]
+    written += call.session.auto_shortcuts.items()
+    rows = [(name, absolute_target(target, page.uri)) for name, target in written]
     rows += [(entry.id, entry.target) for menu in page.menus.values() for entry in menu.entries]
     return "\n".join(f"@{name} → {target}" for name, target in rows) or "No shortcuts."

@@ -21,8 +21,7 @@ def topics(call: Call) -> Result:
     ]
     if not slots:
         return Result.page("", f"No {wanted} topics open.")
-    noun = "topic" if len(slots) == 1 else "topics"
-    counted = f"{len(slots)} {wanted} {noun} open." if wanted else f"{len(slots)} {noun} open."
+    counted = f"{len(slots)} {wanted} topics open." if wanted else f"{len(slots)} topic(s) open."
     heading = f"{wanted} topics:" if wanted else "Active topics:"
     return Result.page("", "\n".join([heading, "", *_rows(slots, call.session), "", counted]))
 
@@ -51,6 +50,7 @@ async def close(call: Call) -> Result:
     if shown is None:
         raise CommandError("INVALID_TARGET", "No document open.")
     await call.session.reset()
+    call.runtime.erase(call.session)
     return Result.done(f"Closed: {shown}")
 
 
