@@ -1,0 +1,218 @@
+"""A caller's argument text → the values an action runs with, or the reason why not."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from stringd.actions.errors import ActionError, payload_error
+from stringd.actions.place import Place, Value, set_hint
+from stringd.actions.templates import PLACEHOLDER, Variable, cut
+from stringd.documents import Action, Field, Flags, parse_flags
+
+MAX_FIELD_FILE: Final = 1024 * 1024
+NAMES_SHOWN: Final = 12
+_VARIABLE: Final = re.compile(r"\$[A-Za-z_]")
+_SHORTCUT: Final = re.compile(r"@[A-Za-z_][\w-]*", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
+_BOOLEANS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0"})
+_FILE_SUFFIX: Final = "-file"
+
+
+class Bound(NamedTuple):
+    """A call whose arguments were understood."""
+
+    values: Mapping[str, Value]
+    """What was typed, in its order, then defaults."""
+    words: tuple[str, ...]
+    """The positional words of an action without fields."""
+
+
+def needs_arguments(action: Action) -> bool:
+    """Whether a bare call can only show what the action takes."""
+    return any(field.required and field.default is None for field in action.fields)
+
+
+def bind(action: Action, flags: Flags, place: Place) -> Bound:
+    """Bind parsed arguments to an action's fields. Raises `ActionError`."""
+    given: dict[str, str] = dict(flags.values)
+    files = _files(action, given, flags, place)
+    words = _positional(action, given, files, flags, place)
+    _check_bare(action, flags, place)
+    values: dict[str, Value] = {name: _meant(text, place) for name, text in given.items()}
+    for name, value in values.items():
+        field = action.field(name)
+        if field is not None:
+            _check(field, value, place)
+    values |= files
+    for field in action.fields:
+        if field.name not in values and field.default is not None:
+            values[field.name] = _default(field, place)
+    return Bound(values, tuple(str(_plain(word, place)) for word in words))
+
+
+def read_arguments(action: Action, text: str) -> Flags:
+    """The flags and words of an argument text, aliases replaced by the names they stand for."""
+    return parse_flags(text, action.aliases)
+
+
+def _files(action: Action, given: dict[str, str], flags: Flags, place: Place) -> dict[str, Value]:
+    """Take `--<field>-file` flags out of `given` and read what they name."""
+    found: dict[str, Value] = {}
+    for field in action.fields:
+        flag = f"{field.name}{_FILE_SUFFIX}"
+        if flag not in given:
+            continue
+        if field.name in given:
+            raise payload_error(f"Pass either --{field.name} or --{flag}, not both.")
+        path = given.pop(flag)
+        if flag in flags.bare or not path:
+            raise payload_error(f"--{flag} requires a file path.")
+        found[field.name] = _file_text(flag, path, place)
+    return found
+
+
+def _file_text(flag: str, path: str, place: Place) -> str:
+    try:
+        data = place.read_file(path, MAX_FIELD_FILE)
+    except ActionError as error:
+        raise payload_error(f"--{flag}: {error.message}") from error
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise payload_error(f"--{flag}: cannot read {path}: it is not UTF-8 text") from error
+
+
+def _positional(
+    action: Action,
+    given: dict[str, str],
+    files: Mapping[str, Value],
+    flags: Flags,
+    place: Place,
+) -> tuple[str, ...]:
+    """Give positional words to the fields without a value; what an action without fields keeps."""
+    if not action.fields:
+        return flags.positional
+    free = [each.name for each in action.fields if each.name not in {*given, *files}]
+    if len(flags.positional) > len(free):
+        names = ", ".join(free) or "none left"
+        count = len(free)
+        values, fields = ("value", "field") if count == 1 else ("values", "fields")
+        raise payload_error(
+            f"Too many positional arguments for {place.label}.\n"
+            f"Expected up to {count} positional {values} ({fields}: {names}), "
+            f"got {len(flags.positional)}.\n"
+            "Use -- to pass values that start with '-'."
+        )
+    given.update(zip(free, flags.positional, strict=False))
+    return ()
+
+
+def _check_bare(action: Action, flags: Flags, place: Place) -> None:
+    for name in flags.values:
+        field = action.field(name)
+        if name in flags.bare and field is not None and field.type != "boolean":
+            raise payload_error(
+                f"Flag --{name} requires a value (declared type: {field.type}).\n"
+                f"Usage: {place.label} --{name} <{field.type}>"
+            )
+
+
+def _plain(text: str, place: Place) -> str:
+    """A caller's text with session variables filled in."""
+    if _VARIABLE.search(text):
+        raise payload_error(
+            "$var cannot be used in command arguments. "
+            "Use {var} for session variables, $var in action definitions."
+        )
+    return PLACEHOLDER.sub(lambda match: place.variables.get(match[1], match[0]), text)
+
+
+def _meant(text: str, place: Place) -> Value:
+    """What a caller's text stands for."""
+    plain = _plain(text, place)
+    if plain.startswith("@@") and _SHORTCUT.fullmatch(plain, 1):
+        return plain[1:]
+    if not _SHORTCUT.fullmatch(plain):
+        return plain
+    value = place.shortcut(plain[1:])
+    if value is not None:
+        return value
+    if plain != text:
+        return plain
+    names = [f"@{name}" for name in place.shortcut_names()]
+    shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
+    known = f"Available: {shown}" if names else "(no shortcuts available yet)"
+    raise ActionError("NOT_FOUND", f"Unknown shortcut: {plain}\n{known}")
+
+
+def _default(field: Field, place: Place) -> str:
+    """A field's default with its variables filled in, each once."""
+    missing: list[str] = []
+    pieces: list[str] = []
+    for piece in cut(field.default or ""):
+        if isinstance(piece, str):
+            pieces.append(piece)
+        elif isinstance(piece, Variable):
+            known = place.variable(piece.name)
+            if known is None and piece.must_resolve:
+                missing.append(piece.name)
+            pieces.append(piece.raw if known is None else known)
+        else:
+            pieces.append(place.variables.get(piece.name, piece.raw))
+    if missing:
+        names = ", ".join(f"${name}" for name in dict.fromkeys(missing))
+        raise payload_error(
+            f"Unresolved environment variable(s) in field default:\n  {names}\n\n"
+            f"{set_hint(place, list(dict.fromkeys(missing)))}\n"
+            f"Or pass the field explicitly: {place.label} --{field.name} <value>"
+        )
+    return "".join(pieces)
+
+
+def _check(field: Field, value: Value, place: Place) -> None:
+    """Refuse a value its field does not admit."""
+    if isinstance(value, tuple):
+        return
+    problem = _type_problem(field, value) or _range_problem(field, value)
+    if problem is None and field.choices and value not in field.choices:
+        problem = f"must be one of: {', '.join(field.choices)}"
+    if problem is not None:
+        shown = value if len(value) <= 80 else f"{value[:77]}..."
+        raise payload_error(
+            f'--{field.name} {problem}; got "{shown}".\n'
+            f"Usage: {place.label} --{field.name} <{'|'.join(field.choices) or field.type}>"
+        )
+
+
+def _type_problem(field: Field, value: str) -> str | None:
+    if field.type in ("number", "float") and not _NUMBER.fullmatch(value):
+        return "must be a number"
+    if field.type in ("integer", "int") and not _INTEGER.fullmatch(value):
+        return "must be a whole number"
+    if field.type in ("boolean", "bool") and value.lower() not in _BOOLEANS:
+        return "must be true or false"
+    return None
+
+
+def _range_problem(field: Field, value: str) -> str | None:
+    low, high = field.minimum, field.maximum
+    if low is None and high is None:
+        return None
+    # For text the limits bound its length.
+    amount = float(value) if _NUMBER.fullmatch(value) else None
+    if amount is None or field.type == "string":
+        return _length_problem(len(value), low, high)
+    if low is not None and amount < low:
+        return f"must be at least {low:g}"
+    if high is not None and amount > high:
+        return f"must be at most {high:g}"
+    return None
+
+
+def _length_problem(length: int, low: float | None, high: float | None) -> str | None:
+    if low is not None and length < low:
+        return f"must have at least {low:g} characters"
+    if high is not None and length > high:
+        return f"must have at most {high:g} characters"
+    return None

@@ -1,0 +1,177 @@
+"""Running a CLI action: one bash, its own process group, a small environment, bounded output."""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stringd.actions.errors import ActionError, payload_error
+
+BASH: Final = "/bin/bash"
+MAX_OUTPUT_BYTES: Final = 10 * 1024 * 1024
+"""Beyond this the beginning is kept: what a template parses must start at its start."""
+MAX_VALUE_BYTES: Final = 128 * 1024 - 64
+"""The kernel takes no longer argument or environment string."""
+GRACE_SECONDS: Final = 0.5
+_INHERITED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "USER", "LOGNAME")
+# These choose which code programs load or how the shell reads its text.
+_STEERING: Final = re.compile(
+    r"(LD_|DYLD_|BASH|GCONV|PYTHON|PERL5?|RUBY|NODE_|JAVA_|GIT_).*|ENV|IFS|PS\d|SHELLOPTS|"
+    r"PROMPT_COMMAND|CDPATH|GLOBIGNORE|HOME|TERM|SHELL|" + "|".join(_INHERITED)
+)
+
+
+class Ending(Enum):
+    """How a command ended."""
+
+    COMPLETED = auto()
+    TIMED_OUT = auto()
+    CLOSED = auto()
+    """The topic was closed, or the daemon stopped."""
+
+
+class CommandOutput(NamedTuple):
+    """What a command left. `text` merges both streams in order of arrival."""
+
+    ending: Ending
+    exit_code: int
+    text: str
+    stdout: str
+    stderr: str
+    truncated: bool
+
+
+def may_export(name: str) -> bool:
+    """Whether a variable may enter a command's environment under its own name."""
+    return _STEERING.fullmatch(name) is None
+
+
+def command_environment(
+    base: Mapping[str, str], own: Mapping[str, str], values: Mapping[str, str]
+) -> dict[str, str]:
+    """All a command sees: a few names of the daemon's environment, the call's own, its values."""
+    found = {name: base[name] for name in _INHERITED if base.get(name)}
+    found.setdefault("PATH", os.defpath)
+    if not found.keys() & {"LANG", "LC_ALL", "LC_CTYPE"}:
+        found["LANG"] = "C.UTF-8"
+    home = base.get("HOME") or str(Path("~").expanduser())
+    found |= {"HOME": home, "TERM": "dumb"}
+    found |= {name: value for name, value in own.items() if may_export(name)}
+    return {**found, **values}
+
+
+class RunningCommand:
+    """A started command: await `output`, or `close` it early."""
+
+    def __init__(self, process: asyncio.subprocess.Process, directory: Path) -> None:
+        self._process = process
+        self._directory = directory
+        self._ending = Ending.COMPLETED
+        self._merged = bytearray()
+        self._streams: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
+        self._size = 0
+
+    @classmethod
+    async def start(
+        cls, text: str, environment: Mapping[str, str], directory: Path, *, split: bool
+    ) -> "RunningCommand":
+        """Start bash on a program text; `split` keeps the two streams apart.
+
+        Raises `ActionError` when it cannot be started.
+        """
+        _check_sizes(text, environment)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                BASH,
+                "-c",
+                text,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE if split else asyncio.subprocess.STDOUT,
+                cwd=directory,
+                env=dict(environment),
+                start_new_session=True,
+            )
+        except (OSError, UnicodeEncodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ActionError("LOAD_ERROR", f"Cannot run the command: {reason}") from error
+        return cls(process, directory)
+
+    @property
+    def directory(self) -> str:
+        return str(self._directory)
+
+    async def output(self, limit: float) -> CommandOutput:
+        """Wait for the end, at most `limit` seconds; its process group does not outlive this."""
+        readers = [asyncio.create_task(self._read(name)) for name in ("out", "err")]
+        try:
+            async with asyncio.timeout(limit):
+                await self._process.wait()
+        except TimeoutError:
+            self._ending = Ending.TIMED_OUT
+        finally:
+            await asyncio.shield(self._end(readers))
+        code = self._process.returncode
+        ended = self._ending is Ending.COMPLETED and code is not None and code >= 0
+        return CommandOutput(
+            self._ending,
+            code if ended and code is not None else 1,
+            _decoded(self._merged),
+            _decoded(self._streams["out"]),
+            _decoded(self._streams["err"]),
+            self._size > MAX_OUTPUT_BYTES,
+        )
+
+    async def close(self) -> None:
+        """End it; whoever awaits its output gets what there is."""
+        if self._process.returncode is None:
+            self._ending = Ending.CLOSED
+            await self._terminate()
+
+    async def _end(self, readers: list["asyncio.Task[None]"]) -> None:
+        if self._process.returncode is None:
+            await self._terminate()
+        # What it printed last is still in the pipe; a background child may hold it open for ever.
+        await asyncio.wait(readers, timeout=GRACE_SECONDS)
+        self._signal(signal.SIGKILL)
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)
+
+    async def _terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self._process.wait()
+        self._signal(signal.SIGKILL)
+        await self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    async def _read(self, name: str) -> None:
+        stream = self._process.stdout if name == "out" else self._process.stderr
+        while stream is not None and (data := await stream.read(65536)):
+            room = max(0, MAX_OUTPUT_BYTES - self._size)
+            self._size += len(data)
+            self._merged += data[:room]
+            self._streams[name] += data[:room]
+
+
+def _check_sizes(text: str, environment: Mapping[str, str]) -> None:
+    longest = max(map(len, [text, *environment.values()]))
+    if longest > MAX_VALUE_BYTES:
+        raise payload_error(
+            f"A value of {longest} characters is too long for a command line; "
+            f"the limit is {MAX_VALUE_BYTES} bytes. Put it into a file and pass its path."
+        )
+
+
+def _decoded(data: bytearray) -> str:
+    return data.decode("utf-8", "replace").rstrip()

@@ -1,0 +1,65 @@
+"""Looking into an action's answer: `Response.body.items[0].name`."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+PATH: Final = r"[A-Za-z_][\w-]*(?:\.[\w-]+|\[\d+\])*"
+_STEP: Final = re.compile(
+    r"([A-Za-z_][\w-]*)|\.([A-Za-z_][\w-]*)|\.(\d+)(?![\w-])|\[(\d+)\]|\.([\w-]+)"
+)
+
+
+class Missing:
+    """What a path that leads nowhere yields; unlike null it is reported."""
+
+
+MISSING: Final = Missing()
+Step = str | int
+
+
+def steps(path: str) -> list[Step] | None:
+    """A path taken apart; None when it is none."""
+    text = path.strip().removeprefix("$.")
+    found: list[Step] = []
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None or (match[1] and position):
+            return None
+        key = match[1] or match[2] or match[5]
+        found.append(key if key is not None else int(match[3] or match[4]))
+        position = match.end()
+    return found or None
+
+
+def walk(value: Any, path: list[Step]) -> Any:
+    """What stands at the end of a path, or `MISSING`."""
+    for step in path:
+        if isinstance(step, int) and isinstance(value, list):
+            if step >= len(value):
+                return MISSING
+            value = value[step]
+        elif isinstance(value, dict) and str(step) in value:
+            value = value[str(step)]
+        else:
+            return MISSING
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value as templates print it: null and missing are empty, containers compact JSON."""
+    if value is None or value is MISSING:
+        return ""
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
+
+
+def parsed(text: str) -> Any:
+    """JSON if the text is JSON, else the text itself."""
+    try:
+        return msgspec.json.decode(text.encode("utf-8", "surrogateescape"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return text

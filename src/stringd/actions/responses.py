@@ -1,0 +1,197 @@
+"""Running a response template over an answer."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from stringd.actions.data import MISSING, Step, shown, steps, walk
+from stringd.actions.errors import ActionError
+from stringd.actions.place import Place, Value, text_of
+from stringd.actions.program import (
+    Assign,
+    Decode,
+    Expression,
+    Line,
+    Loop,
+    Print,
+    Program,
+    Reference,
+    Remember,
+    Save,
+    ShortcutName,
+    Write,
+    compile_template,
+)
+from stringd.actions.secrets import Mask
+
+# Two nested loops over a large answer must not fill the memory.
+MAX_OUTPUT_CHARACTERS: Final = 4 * 1024 * 1024
+_NO_BUFFER: Final = "no current buffer (was save: skipped or missing?)"
+_CONTEXT_VARIABLE: Final = re.compile(r"\$([A-Za-z_]\w*)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a template sees as `Response`, and the bytes it came as."""
+
+    fields: Mapping[str, Any]
+    """`status`, `body`; for commands also `exit_code`, `stdout`, `stderr`."""
+    data: bytes = b""
+
+
+@dataclass
+class TemplateRun:
+    """One evaluation; variables and shortcuts land in the place it was called from."""
+
+    answer: Answer
+    inputs: Mapping[str, Value]
+    place: Place
+    mask: Mask
+    lines: list[str] = field(default_factory=list)
+    unresolved: dict[str, None] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    newest: dict[str, str] = field(default_factory=dict)
+    buffer: bytes | None = None
+    size: int = 0
+
+    def run(self, template: str) -> str:
+        """The output text, with a notice about references that led nowhere."""
+        self._block(compile_template(template), {}, in_loop=False)
+        text = self.mask("\n".join(self.lines)).rstrip()
+        return f"{text}\n\n{self._notice()}" if self.unresolved else text
+
+    def _notice(self) -> str:
+        noun = "reference" if len(self.unresolved) == 1 else "references"
+        exposed = ", ".join(self.answer.fields)
+        return (
+            f"> ⚠️ Unresolved template {noun}: {', '.join(self.unresolved)}\n"
+            f"> This response exposes: {exposed} (with nested JSON reachable under body). "
+            "Left visible above instead of rendering blank."
+        )
+
+    def _block(self, program: Program, items: dict[str, Any], *, in_loop: bool) -> None:
+        for line in program:
+            if self.size > MAX_OUTPUT_CHARACTERS:
+                return
+            self._line(line, items, in_loop=in_loop)
+
+    def _line(self, line: Line, items: dict[str, Any], *, in_loop: bool) -> None:
+        match line:
+            case Print():
+                self._print(self._text(line.text, items, printed=True))
+            case Assign():
+                value = self._text(line.value, items)
+                self.place.variables[line.name] = self.mask(value)
+            case Remember():
+                self._remember(line, items, in_loop=in_loop)
+            case Loop():
+                found = self._array(line.path, items)
+                for item in found if isinstance(found, list) else ():
+                    self._block(line.body, {**items, line.variable: item}, in_loop=True)
+            case Save():
+                self._save(line.typed)
+            case Decode():
+                self._decode(line.encoding)
+            case Write():
+                self._write(self._text(line.path, items))
+
+    def _print(self, text: str) -> None:
+        self.size += len(text) + 1
+        self.lines.append(text)
+
+    def _text(self, parts: Expression, items: dict[str, Any], *, printed: bool = False) -> str:
+        return "".join(
+            part if isinstance(part, str) else self._filled(part, items, printed=printed)
+            for part in parts
+        )
+
+    def _filled(
+        self, part: Reference | ShortcutName, items: dict[str, Any], *, printed: bool
+    ) -> str:
+        if isinstance(part, ShortcutName):
+            return f"@{self.newest.get(part.name, part.name)}"
+        if part.root in items:
+            return shown(walk(items[part.root], list(part.path[1:])))
+        if part.root == "Response" and len(part.path) > 1:
+            found = walk(self.answer.fields, list(part.path[1:]))
+            if found is MISSING and printed:
+                self.unresolved[part.raw] = None
+                return part.raw
+            return shown(found)
+        return self._named(part)
+
+    def _named(self, part: Reference) -> str:
+        """`{name}` or `{name[0]}`: input first, then session variables, else as written."""
+        index = part.path[1] if len(part.path) == 2 else None
+        if len(part.path) > 2 or isinstance(index, str):
+            return part.raw
+        value = self.inputs.get(part.root)
+        if value is not None:
+            return text_of(value, index)
+        return part.raw if index is not None else self.place.variables.get(part.root, part.raw)
+
+    def _array(self, path: tuple[Step, ...], items: dict[str, Any]) -> Any:
+        first, *rest = path
+        if first in items:
+            return walk(items[str(first)], rest)
+        if first == "Response":
+            return walk(self.answer.fields, rest)
+        within = walk(self.answer.fields.get("body"), list(path))
+        return walk(self.answer.fields, list(path)) if within is MISSING else within
+
+    def _remember(self, line: Remember, items: dict[str, Any], *, in_loop: bool) -> None:
+        held = self.place.value_shortcuts
+        if line.name not in self.counters:
+            self.counters[line.name] = 0
+            old = re.compile(rf"{re.escape(line.name)}(-\d+)?")
+            for slug in [each for each in held if old.fullmatch(each)]:
+                del held[slug]
+        slug = line.name
+        if in_loop:
+            self.counters[line.name] += 1
+            slug = f"{line.name}-{self.counters[line.name]}"
+        parts = tuple(self.mask(self._text(part, items).removeprefix("@")) for part in line.parts)
+        held[slug] = parts if len(parts) > 1 else parts[0]
+        self.newest[line.name] = slug
+
+    def _save(self, typed: str) -> None:
+        path = steps(typed.removeprefix("{").removesuffix("}"))
+        if path is None:
+            self._print(f"save: path returned no value: {typed}")
+            return
+        if path in (["Response", "body"], ["body"]):
+            self.buffer = self.answer.data
+            return
+        inside = self.answer.fields.get("body")
+        found = walk(self.answer.fields, path[1:]) if path[0] == "Response" else walk(inside, path)
+        if found is None or found is MISSING:
+            self.buffer = None
+            self._print(f"save: path returned no value: {typed}")
+        else:
+            self.buffer = shown(found).encode("utf-8", "surrogateescape")
+
+    def _decode(self, encoding: str) -> None:
+        if encoding not in ("base64", "none"):
+            self._print(f'decode: unknown encoding "{encoding}" (supported: base64, none)')
+        elif self.buffer is None:
+            self._print(f"decode: {_NO_BUFFER}")
+        elif encoding == "base64":
+            try:
+                self.buffer = base64.b64decode(b"".join(self.buffer.split()), validate=True)
+            except binascii.Error as error:
+                self.buffer = None
+                self._print(f"decode: not base64: {error}")
+
+    def _write(self, path: str) -> None:
+        if self.buffer is None:
+            self._print(f"to: {_NO_BUFFER}")
+            return
+        known = self.place.context
+        path = _CONTEXT_VARIABLE.sub(lambda match: known.get(match[1], match[0]), path)
+        try:
+            self.place.write_file(path, self.buffer)
+        except ActionError as error:
+            self._print(f"to: write failed: {error.message}")

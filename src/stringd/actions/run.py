@@ -1,0 +1,258 @@
+"""One call of an action: bind its arguments, compose, run, and read the answer."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
+
+from stringd.actions.binding import Bound, bind, needs_arguments, read_arguments
+from stringd.actions.cli import CommandOutput, Ending, RunningCommand, command_environment
+from stringd.actions.data import parsed
+from stringd.actions.errors import ActionError, payload_error
+from stringd.actions.fetch import Fetched, FetchError, Request
+from stringd.actions.http_text import HttpCall, RequestComposer
+from stringd.actions.place import Place
+from stringd.actions.program import mentions
+from stringd.actions.responses import Answer, TemplateRun
+from stringd.actions.schema import usage
+from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
+from stringd.actions.shell_text import HOME_NAME, ShellCommand, compose_command
+from stringd.actions.templates import Inputs
+from stringd.documents import Action, html_to_markdown
+
+SHOWN_BODY: Final = 500
+MAX_TEXT: Final = 256 * 1024
+"""An answer nobody made a template for is cut in the middle beyond this many characters."""
+_DOCUMENTS: Final = ("text/markdown", "text/html")
+_NOT_TRUSTED: Final = (
+    "CLI actions are only allowed from local file:// documents or locally installed apps. "
+    "Remote SFMD can only run HTTP actions because remote content may change after review."
+)
+
+
+class ToolCaller(Protocol):
+    """Calls a tool of a mounted server; the answer is what a template sees as its body."""
+
+    async def __call__(self, tool: str, values: Mapping[str, Any]) -> str: ...
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What runs actions; one for the daemon."""
+
+    fetch: Callable[[Request], Awaitable[Fetched]]
+    http_timeout: float = 60.0
+    cli_timeout: float = 120.0
+    show_secrets: bool = False
+    base_environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+class Text(NamedTuple):
+    """An answer to show. `templated` text is rendered: its links become shortcuts."""
+
+    text: str
+    templated: bool = False
+
+
+class DocumentAnswer(NamedTuple):
+    """An answer that is a document of its own. `shown_url` may be shown, `url` not."""
+
+    fetched: Fetched
+    url: str
+    shown_url: str
+    mask: Mask
+
+
+class Help(NamedTuple):
+    """The caller asked, or has to be told, what the action takes."""
+
+    action: Action
+
+
+Outcome = Text | DocumentAnswer | Help
+
+
+class Caller(NamedTuple):
+    """Who calls: their place, and who may end a command early."""
+
+    place: Place
+    started: Callable[[RunningCommand | None], None] = lambda _command: None
+    call_tool: ToolCaller | None = None
+
+
+async def run_action(engine: Engine, action: Action, arguments: str, caller: Caller) -> Outcome:
+    """Run an action as a caller typed it. Raises `ActionError`, secrets already masked."""
+    place = caller.place
+    if action.method in ("CLI", "MCP") and not place.uri.startswith("file://"):
+        raise ActionError("FILE_NOT_ALLOWED", _NOT_TRUSTED)
+    flags = read_arguments(action, arguments)
+    if flags.help or (not arguments.strip() and needs_arguments(action)):
+        return Help(action)
+    exposed = [name for name in place.stored if any(f"${name}" in v for _, v in action.headers)]
+    secrets = {} if engine.show_secrets else secrets_in(place.stored, exposed)
+    mask = Mask(secrets.values()) if secrets else NOTHING_HIDDEN
+    call = _Call(engine, action, caller, mask)
+    try:
+        return await call.run(bind(action, flags, place))
+    except ActionError as error:
+        raise ActionError(error.code, mask(error.message)) from error
+
+
+class _Call:
+    """One bound call on its way."""
+
+    def __init__(self, engine: Engine, action: Action, caller: Caller, mask: Mask) -> None:
+        self._engine = engine
+        self._action = action
+        self._caller = caller
+        self._place = caller.place
+        self._mask = mask
+
+    async def run(self, bound: Bound) -> Outcome:
+        inputs = Inputs(bound.values, self._place)
+        if self._action.method == "CLI":
+            return await self._cli(bound, inputs)
+        if self._action.method == "MCP":
+            return await self._tool(bound, inputs)
+        composer = RequestComposer(self._action, inputs)
+        url, shown = composer.address()
+        headers = composer.headers()
+        self._check_required(bound, inputs)
+        call = composer.request(url, shown, headers)
+        if self._engine.show_secrets:
+            call = HttpCall(call.method, call.url, call.url, call.headers, call.body)
+        return await self._http(bound, call)
+
+    def _check_required(self, bound: Bound, inputs: Inputs) -> None:
+        missing = [
+            field.name
+            for field in self._action.fields
+            if field.required and field.name not in bound.values and field.name not in inputs.used
+        ]
+        if missing:
+            raise payload_error(
+                f"Missing required flags: {', '.join(missing)}\n\n{usage(self._action)}"
+            )
+
+    async def _http(self, bound: Bound, call: HttpCall) -> Outcome:
+        request = Request(call.method, call.url, call.headers, call.body, self._engine.http_timeout)
+        try:
+            fetched = await self._engine.fetch(request)
+        except FetchError as error:
+            reason = str(error).replace(call.url, call.shown_url)
+            raise ActionError("LOAD_ERROR", f"Network error: {reason}") from error
+        _check_status(fetched, call)
+        html = "text/html" in fetched.content_type.lower()
+        if self._action.response is None:
+            if any(kind in fetched.content_type.lower() for kind in _DOCUMENTS):
+                return DocumentAnswer(fetched, call.url, call.shown_url, self._mask)
+            return Text(self._mask(_cut(fetched.text().rstrip())))
+        text = html_to_markdown(fetched.text()) if html else fetched.text()
+        fields = {"status": fetched.status, "body": parsed(text)}
+        return self._template(bound, Answer(fields, fetched.body), self._action.response)
+
+    def _template(self, bound: Bound, answer: Answer, template: str) -> Text:
+        run = TemplateRun(answer, bound.values, self._place, self._mask)
+        return Text(run.run(template), templated=True)
+
+    async def _cli(self, bound: Bound, inputs: Inputs) -> Outcome:
+        command = compose_command(self._action.target, inputs, bound.words)
+        self._check_required(bound, inputs)
+        template = self._action.response
+        running = await RunningCommand.start(
+            command.text,
+            self._environment(command),
+            self._place.directory,
+            split=template is not None and _needs_streams(template),
+        )
+        self._caller.started(running)
+        try:
+            output = await running.output(self._engine.cli_timeout)
+        finally:
+            self._caller.started(None)
+        return self._command_answer(bound, output, template)
+
+    def _environment(self, command: ShellCommand) -> dict[str, str]:
+        place = self._place
+        wanted = command.variables | place.declared
+        own = {name: value for name, value in place.stored.items() if name in wanted}
+        context = {name: value for name, value in place.context.items() if name != "HOME"}
+        own |= {**context, HOME_NAME: place.context.get("HOME", "")}
+        values = {name: value for name, value in own.items() if "\0" not in value}
+        return command_environment(self._engine.base_environment, values, command.values)
+
+    def _command_answer(self, bound: Bound, output: CommandOutput, template: str | None) -> Text:
+        handles_failure = template is not None and mentions(template, "exit_code", "status")
+        ended_early = output.ending is not Ending.COMPLETED
+        if ended_early or (output.exit_code != 0 and not handles_failure):
+            note = _early_end(output.ending, self._engine.cli_timeout)
+            text = "\n".join(filter(None, [_cut(output.text), note]))
+            raise ActionError(f"EXIT_{output.exit_code}", text)
+        if template is None:
+            text = _cut(output.text)
+            return Text(self._mask(f"{text}\n{_TRUNCATED}" if output.truncated else text))
+        body = parsed(output.text)
+        if isinstance(body, str) and output.stderr:
+            body = parsed(output.stdout)
+            body = output.text if isinstance(body, str) else body
+        fields = {
+            "status": output.exit_code,
+            "body": body,
+            "exit_code": output.exit_code,
+            "stdout": output.stdout,
+            "stderr": output.stderr,
+        }
+        return self._template(bound, Answer(fields, output.text.encode()), template)
+
+    async def _tool(self, bound: Bound, inputs: Inputs) -> Outcome:
+        self._check_required(bound, inputs)
+        if self._caller.call_tool is None:
+            raise ActionError("LOAD_ERROR", "No server is mounted for this document.")
+        text = await self._caller.call_tool(self._action.target, bound.values)
+        if self._action.response is None:
+            return Text(self._mask(_cut(text.rstrip())))
+        fields = {"status": 0, "body": parsed(text)}
+        return self._template(bound, Answer(fields, text.encode()), self._action.response)
+
+
+_TRUNCATED: Final = "[… the command printed more than 10 MiB; the rest was not kept]"
+
+
+def _needs_streams(template: str) -> bool:
+    """Whether a template looks into the output, so that warnings must not mix with it."""
+    return (
+        mentions(template, "stdout", "stderr")
+        or "Response.body." in template
+        or "Response.body[" in template
+        or "for:" in template
+        or "save:" in template
+    )
+
+
+def _early_end(ending: Ending, limit: float) -> str:
+    if ending is Ending.TIMED_OUT:
+        return f"Timed out after {limit:g} s; the command was ended."
+    return "The command was ended." if ending is Ending.CLOSED else ""
+
+
+def _check_status(fetched: Fetched, call: HttpCall) -> None:
+    if fetched.status == 404:
+        raise ActionError("NOT_FOUND", f"Not found: {call.shown_url}")
+    if not 200 <= fetched.status < 300:
+        body = fetched.text().strip()[:SHOWN_BODY]
+        message = f"HTTP {fetched.status} at {call.shown_url}"
+        raise ActionError("LOAD_ERROR", f"{message}\n{body}" if body else message)
+    if fetched.truncated:
+        raise ActionError(
+            "LOAD_ERROR",
+            f"The answer of {call.shown_url} is larger than {len(fetched.body)} bytes.",
+        )
+
+
+def _cut(text: str) -> str:
+    """Text short enough for a reply: beginning and end stay."""
+    if len(text) <= MAX_TEXT:
+        return text
+    half = MAX_TEXT // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]}\n[… {left_out} characters left out …]\n{text[-half:]}"

@@ -1,0 +1,140 @@
+"""`/act`: the actions of the open page."""
+
+from stringd.actions.binding import needs_arguments
+from stringd.actions.errors import ActionError
+from stringd.actions.run import Caller, DocumentAnswer, Help, Outcome, Text, run_action
+from stringd.actions.schema import listing, schema
+from stringd.documents import Action, render_text
+from stringd.runtime.action_place import place_of
+from stringd.runtime.addresses import WebAddress, resolve
+from stringd.runtime.answers import page_of
+from stringd.runtime.call import Call
+from stringd.runtime.commands.navigation import visit
+from stringd.runtime.errors import CommandError
+from stringd.runtime.loading import load_file
+from stringd.runtime.page import Location, Page
+from stringd.runtime.shortcuts import known_shortcuts
+from stringd.runtime.viewing import current_page
+from stringd.runtime.web import load_web
+from stringd.wire.result import Result
+
+_HELP = frozenset({"", "--help", "-h"})
+
+
+async def act(call: Call) -> Result:
+    """List the page's actions, or run one: `/act.<id> …`, `/act <id> …`."""
+    page = await open_page(call)
+    ident, arguments = _asked(call)
+    if ident in _HELP:
+        return _listing(page)
+    action = find_action(page, ident)
+    if action is None:
+        raise _unknown(page, ident)
+    return await perform(call, page, action, arguments)
+
+
+def find_action(page: Page, ident: str) -> Action | None:
+    """The action with this id; a different case is forgiven."""
+    actions = page.document.actions
+    if ident in actions:
+        return actions[ident]
+    folded = ident.casefold()
+    return next((each for name, each in actions.items() if name.casefold() == folded), None)
+
+
+async def perform(
+    call: Call, page: Page, action: Action, arguments: str, label: str | None = None
+) -> Result:
+    """Run an action of a page and make the answer a reply. Raises `CommandError`."""
+    outcome = await _outcome(call, page, action, arguments, label or f"/act.{action.id}")
+    if isinstance(outcome, Help):
+        return Result.page(f"Action: {action.id}", schema(action))
+    if isinstance(outcome, Text):
+        return Result.page("", _shown(call, outcome))
+    document = await page_of(outcome)
+    text = visit(call, document, None)
+    message = f"Opened {call.session.shown(document.uri)}"
+    return Result.page(f"{message}\n{document.notice}" if document.notice else message, text)
+
+
+async def run_default(call: Call, action: Action) -> str | None:
+    """What a page's default action answers; None when it cannot run or fails."""
+    page = current_page(call)
+    if needs_arguments(action):
+        return None
+    try:
+        outcome = await _outcome(call, page, action, "", f"/act.{action.id}")
+    except CommandError:
+        return None
+    if isinstance(outcome, Text):
+        return _shown(call, outcome) or None
+    if isinstance(outcome, DocumentAnswer):
+        answer = await page_of(outcome)
+        return _shown(call, Text(answer.document.source, templated=True)) or None
+    return None
+
+
+async def open_page(call: Call) -> Page:
+    """The current page; an app topic loads its app without running anything."""
+    session = call.session
+    if session.location is not None:
+        return current_page(call)
+    if session.topic.type != "app":
+        raise CommandError("INVALID_TARGET", "No document open. Use /open <uri> first.")
+    address = resolve(call, f"app:{session.topic.name.partition(':')[0]}")
+    if isinstance(address, WebAddress):
+        page = await load_web(call, address.url, may_be_private=address.may_be_private)
+    else:
+        page = load_file(call, address)
+    session.location = Location(page.uri, None, page)
+    return page
+
+
+def _asked(call: Call) -> tuple[str, str]:
+    """The id and the argument text; the body belongs to the arguments."""
+    text = call.argument if call.body is None else f"{call.argument}\n{call.body}"
+    _, dot, ident = call.line.typed.partition(".")
+    if dot:
+        return ident, text
+    if call.line.name not in ("act", "action"):
+        return call.line.typed, text
+    ident, _, arguments = text.partition(" ")
+    return ident.strip(), arguments
+
+
+def _listing(page: Page) -> Result:
+    actions = page.document.actions.values()
+    return Result.page("Actions", listing(actions) or "No actions defined on this page.")
+
+
+def _unknown(page: Page, ident: str) -> CommandError:
+    names = ", ".join(page.document.actions)
+    after = (
+        "Use /act.<name> --help to inspect an action."
+        if names
+        else "No actions defined on current document."
+    )
+    return CommandError(
+        "NOT_FOUND", f'Action not found: "{ident}"\nAvailable: {names or "none"}\n{after}'
+    )
+
+
+async def _outcome(call: Call, page: Page, action: Action, arguments: str, label: str) -> Outcome:
+    session = call.session
+    place = place_of(call, page, action, arguments, label)
+    caller = Caller(place, lambda command: setattr(session, "shell", command))
+    try:
+        return await run_action(call.runtime.engine, action, arguments, caller)
+    except ActionError as error:
+        setup = f"\n\nSetup info: /open {page.requirements}" if page.requirements else ""
+        raise CommandError(error.code, f"{error.message}{setup}") from error
+
+
+def _shown(call: Call, answer: Text) -> str:
+    """The answer's text; links of a template become shortcuts next to those there are."""
+    if not answer.templated:
+        return answer.text
+    session = call.session
+    rendered = render_text(answer.text, known_shortcuts(session))
+    session.auto_shortcuts |= rendered.auto_shortcuts
+    return rendered.text

@@ -1,0 +1,84 @@
+"""A real HTTP server for tests: answers what it is told, remembers what it was asked."""
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import NamedTuple, Self
+
+
+class Asked(NamedTuple):
+    """One request as it arrived. Header names are lower case."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: str
+
+
+class Reply(NamedTuple):
+    body: str | bytes = ""
+    kind: str = "application/json"
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Answer = Callable[[Asked], Reply]
+
+
+class WebServer:
+    """Serves on a free loopback port between entry and exit."""
+
+    def __init__(self, answer: Answer | Reply | None = None) -> None:
+        self.asked: list[Asked] = []
+        self.answer: Answer | Reply = answer or Reply("{}")
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _serve(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                asked = Asked(self.command, self.path, headers, self.rfile.read(length).decode())
+                outer.asked.append(asked)
+                reply = outer.answer(asked) if callable(outer.answer) else outer.answer
+                body = reply.body.encode() if isinstance(reply.body, str) else reply.body
+                self.send_response(reply.status)
+                for name, value in reply.headers:
+                    self.send_header(name, value)
+                self.send_header("Content-Type", reply.kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                """Tests read what was asked, not a log."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def last(self) -> Asked:
+        return self.asked[-1]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
