@@ -35,7 +35,7 @@ def rows() -> Iterator[Row]:
         )
         ours, floor = _interleaved(lambda: _check(gate, PIPELINE), _shell_pipe, 12)
         yield Row(
-            "`yes | head -c 16M`, request to response, p50",
+            "`yes` into `head -c 16M`, request to response, p50",
             f"{ours:.0f} ms",
             f"{floor:.0f} ms (shell)",
             floor / ours,

@@ -230,25 +230,66 @@ def test_a_file_swapped_after_approval_is_not_run(watch: Watch, tmp_path: Path) 
     assert not ran.exists()
 
 
-def test_the_terminal_is_lent_to_privileged_commands_only(watch: Watch, tmp_path: Path) -> None:
+@pytest.fixture
+def fake_sudo(tmp_path: Path) -> dict[str, str]:
+    """An environment whose sudo prints what it was given and in which group it runs."""
     sudo = tmp_path / "sudo"
     sudo.write_text(f"#!{sys.executable}\nimport os, sys\nprint(sys.argv[1:], os.getpgrp())\n")
     sudo.chmod(0o755)
-    lent: list[int] = []
+    return {**OWN_ENV, "PATH": f"{tmp_path}:{OWN_ENV['PATH']}"}
 
-    def lend(group: int) -> nullcontext[None]:
-        lent.append(group)
+
+class Lender:
+    """Remembers to which groups the terminal was lent."""
+
+    def __init__(self) -> None:
+        self.groups: list[int] = []
+
+    def __call__(self, group: int) -> nullcontext[None]:
+        self.groups.append(group)
         return nullcontext()
 
-    executor = Executor(30, {**OWN_ENV, "PATH": f"{tmp_path}:{OWN_ENV['PATH']}"})
+
+@proves("GATE-EXE-07")
+def test_the_terminal_is_lent_to_privileged_commands_only(
+    watch: Watch, fake_sudo: dict[str, str]
+) -> None:
+    lend = Lender()
+    executor = Executor(30, fake_sudo)
     executor.run(permit(("true",)), watch, lend)
-    assert lent == []
-    privileged = permit(("id", "-u"), ("cat",), privileged=True, env={"TZ": "UTC"})
-    outcome = executor.run(privileged, watch, lend)
+    assert lend.groups == []
+    outcome = executor.run(permit(("id", "-u"), privileged=True, env={"TZ": "UTC"}), watch, lend)
     printed = bytes(outcome.stdout.blob()).decode()
-    asking, group = lent
-    assert asking != group
-    assert printed == f"['TZ=UTC', '--', '/usr/bin/cat'] {group}\n"
+    assert printed == f"['TZ=UTC', '--', '/usr/bin/id', '-u'] {lend.groups[0]}\n"
+
+
+@pytest.mark.parametrize(("uid", "times"), [(0, 1), (1000, 2)])
+@proves("GATE-EXE-07")
+def test_sudo_may_ask_before_a_pipeline_starts_unless_we_are_root(
+    watch: Watch,
+    fake_sudo: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    uid: int,
+    times: int,
+) -> None:
+    monkeypatch.setattr("stringd.gate.execute.os.geteuid", lambda: uid)
+    lend = Lender()
+    pipeline = permit(("id", "-u"), ("cat",), privileged=True)
+    outcome = Executor(30, fake_sudo).run(pipeline, watch, lend)
+    assert len(lend.groups) == times
+    assert bytes(outcome.stdout.blob()).decode() == f"['--', '/usr/bin/cat'] {lend.groups[-1]}\n"
+
+
+def test_a_sudo_that_does_not_authenticate_runs_nothing(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sudo").write_text(f'#!/bin/sh\n[ "$1" = -v ] && exit 1\ntouch {tmp_path}/ran\n')
+    (tmp_path / "sudo").chmod(0o755)
+    monkeypatch.setattr("stringd.gate.execute.os.geteuid", lambda: 1000)
+    executor = Executor(30, {**OWN_ENV, "PATH": str(tmp_path)})
+    with pytest.raises(TroubleError, match="sudo did not authenticate"):
+        executor.run(permit(("id",), ("cat",), privileged=True), watch, Lender())
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_family_holds_all_descendants_and_never_its_relatives_by_our_own_group() -> None:

@@ -84,7 +84,7 @@ class Executor:
         started = time.monotonic()
         pipeline = _Pipeline(permit, self._own_env)
         try:
-            if permit.request.privileged and not pipeline.is_single:
+            if pipeline.may_ask_twice:
                 pipeline.authenticate(watch, started + self._time_limit, lend)
             pipeline.start()
             if permit.request.privileged:
@@ -120,6 +120,11 @@ class _Pipeline:
     @property
     def is_single(self) -> bool:
         return len(self._request.pipeline) == 1
+
+    @property
+    def may_ask_twice(self) -> bool:
+        """Whether more than one sudo might ask for a password; root is never asked."""
+        return self._request.privileged and not self.is_single and os.geteuid() != 0
 
     def authenticate(self, watch: Watch, deadline: float, lend: Lend) -> None:
         """Let sudo ask once before the first stage: several asking at once share one keyboard."""
