@@ -75,7 +75,8 @@ def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination
     if "://" not in target and not target.startswith("/"):
         # Links in documents are written as URLs are: `my%20notes.md`.
         target = unquote(target)
-    return Destination(target, _located(call, target), wanted)
+    name = call.session.shown(target) if target.startswith("file://") else target
+    return Destination(name, _located(call, target), wanted)
 
 
 def _from_web_page(page: Page, target: str) -> WebAddress:
@@ -85,8 +86,7 @@ def _from_web_page(page: Page, target: str) -> WebAddress:
         raise CommandError(
             "FILE_NOT_ALLOWED", f"A web page may link only to web addresses, not to {target}"
         )
-    manifest = page.manifest if "://" not in target else None
-    return WebAddress(url, may_be_private=not page.public, manifest=manifest)
+    return WebAddress(url, may_be_private=not page.public, manifest=page.manifest)
 
 
 def _located(call: "Call", typed: str) -> FilePath | WebAddress:

@@ -123,21 +123,22 @@ def _compiled(call: "Call", file: FilePath, document: Document) -> Document:
             return document
 
     def load(include: Include) -> str:
-        beside = file.path.parent / include.file
-        return _source_text(call, file, beside if include.path else sources / f"{include.id}.md")
+        if not include.path:
+            return _source_text(call, sources / f"{include.id}.md")
+        part = Path(normpath(file.path.parent / include.file))
+        inside = Path(realpath(file.path.parent)) in Path(realpath(part)).parents
+        if not inside:
+            raise CommandError(
+                "FILE_NOT_ALLOWED", f"Include leaves the document's directory: {include.path}"
+            )
+        return _source_text(call, part)
 
     return parse(inline_sources(document, load), document.uri, original=document.source)
 
 
-def _source_text(call: "Call", file: FilePath, part: Path) -> str:
+def _source_text(call: "Call", part: Path) -> str:
     """One source file of a document; a missing one is made, empty, for its author to fill."""
     located = locate(call, str(part))
-    directory = Path(realpath(file.path.parent))
-    if directory not in located.real.parents:
-        raise CommandError(
-            "FILE_NOT_ALLOWED",
-            f"Include leaves the document's directory: {call.session.shown(part.as_uri())}",
-        )
     try:
         return read_text(located).text
     except CommandError as error:
