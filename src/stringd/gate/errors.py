@@ -2,6 +2,7 @@
 
 GateError
 ├── RefusalError         the request is answered with `error` and this text
+│   ├── BusyError        there is no room for it now
 │   ├── TroubleError     the machine failed: terminal, audit log, program
 │   └── StoppingError    the gate is going down
 └── CallerGoneError      nobody is left to answer
@@ -16,6 +17,13 @@ class GateError(Exception):
 
 class RefusalError(GateError):
     """Answered with status `error`; the text goes to the caller as it stands."""
+
+
+class BusyError(RefusalError):
+    """Told before anything is known of the request, so its answer carries no id."""
+
+    def __init__(self) -> None:
+        super().__init__("server busy: too many in-flight requests")
 
 
 class TroubleError(RefusalError):

@@ -4,10 +4,9 @@ import threading
 from hashlib import sha256
 from typing import Final
 
-from stringd.gate.errors import RefusalError
+from stringd.gate.errors import BusyError, RefusalError
 from stringd.gate.validate import MAX_AGE_SECONDS
 
-BUSY: Final = "server busy: too many in-flight requests"
 MARGIN_SECONDS: Final = 60
 MAX_IDS: Final = 100_000
 
@@ -34,7 +33,7 @@ class ReplayMemory:
                 raise RefusalError(f"duplicate request id: {request_id}")
             # Refusing new work is safe; forgetting an id early is not.
             if len(self._seen) >= self._capacity:
-                raise RefusalError(BUSY)
+                raise BusyError
             self._seen[key] = now
 
     def _forget(self, now: float) -> None:

@@ -16,9 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from stringd import __version__
-from stringd.gate.errors import CallerGoneError, os_text
+from stringd.gate.errors import BusyError, CallerGoneError, os_text
 from stringd.gate.question import Peer
-from stringd.gate.replay import BUSY
 from stringd.gate.session import Caller, Sessions
 from stringd.gate.watch import Signal, Watch
 from stringd.wire.gate import MAX_REQUEST_BYTES, Response, Status, encode_response
@@ -129,7 +128,7 @@ class Server:
         if peer is None:
             connection.close()
         elif self._is_crowded(peer):
-            self.answer(connection, BUSY)
+            self.answer(connection, str(BusyError()))
         else:
             self._handshakes[peer.pid] += 1
             self._watch(connection, _Handshake(self, connection, peer))

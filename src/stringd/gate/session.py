@@ -17,10 +17,16 @@ from stringd.gate.audit import AuditLog
 from stringd.gate.console import Approver
 from stringd.gate.decide import Answer, Approval, AskAlways, Event, Policy, State
 from stringd.gate.display import Style, line
-from stringd.gate.errors import CallerGoneError, RefusalError, StoppingError, TroubleError
+from stringd.gate.errors import (
+    BusyError,
+    CallerGoneError,
+    RefusalError,
+    StoppingError,
+    TroubleError,
+)
 from stringd.gate.execute import Executor, Outcome, OverrunError
 from stringd.gate.question import Peer, Question
-from stringd.gate.replay import BUSY, ReplayMemory
+from stringd.gate.replay import ReplayMemory
 from stringd.gate.report import error_line, log_line, outcome_fields, outcome_lines, received_fields
 from stringd.gate.resolve import resolve
 from stringd.gate.validate import ValidatedRequest
@@ -49,11 +55,11 @@ class Slots:
     def take(self) -> Callable[[], None]:
         """A place, as the call that gives it back; giving it back twice is harmless.
 
-        Raises `RefusalError` when there is none left.
+        Raises `BusyError` when there is none left.
         """
         with self._lock:
             if self.are_full:
-                raise RefusalError(BUSY)
+                raise BusyError
             self.taken += 1
         held = [True]
 
@@ -117,9 +123,10 @@ class Sessions:
                 request, fresh_id=request_id, now=caller.arrived_ns, max_future=self._max_future
             )
             self._dispatch(validated, caller)
+        except BusyError as error:
+            caller.reply(_error("", str(error)))
         except RefusalError as error:
-            # Busy is told before anything is known of the request, so it carries no id.
-            caller.reply(_error("" if str(error) == BUSY else request_id, str(error)))
+            caller.reply(_error(request_id, str(error)))
 
     def _decode(self, text: bytes) -> Request:
         if len(text) < _LARGE_LINE:
