@@ -1,1 +1,67 @@
-"""Clients of the three wires."""
+"""Clients of the three wires. Names load when they are first used.
+
+`String` and `AsyncString` run commands, `Gate` and `AsyncGate` ask the human for one,
+`AsyncRuns` starts and follows runs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stringd.client.async_string import AsyncString
+    from stringd.client.errors import (
+        CommandFailed,
+        QueueFull,
+        QueueTimeout,
+        RequestRefusedError,
+        StreamIncomplete,
+        StringClientError,
+    )
+    from stringd.client.gate import AsyncGate, Gate, GateClientError
+    from stringd.client.http import TransportError
+    from stringd.client.string import String
+    from stringd.client.values import Document, ExecResult, Health, TopicState, User
+
+__all__ = [
+    "AsyncGate",
+    "AsyncString",
+    "CommandFailed",
+    "Document",
+    "ExecResult",
+    "Gate",
+    "GateClientError",
+    "Health",
+    "QueueFull",
+    "QueueTimeout",
+    "RequestRefusedError",
+    "StreamIncomplete",
+    "String",
+    "StringClientError",
+    "TopicState",
+    "TransportError",
+    "User",
+]
+
+_MODULES = {
+    "async_string": ("AsyncString",),
+    "errors": (
+        "CommandFailed",
+        "QueueFull",
+        "QueueTimeout",
+        "RequestRefusedError",
+        "StreamIncomplete",
+        "StringClientError",
+    ),
+    "gate": ("AsyncGate", "Gate", "GateClientError"),
+    "http": ("TransportError",),
+    "string": ("String",),
+    "values": ("Document", "ExecResult", "Health", "TopicState", "User"),
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _PLACES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

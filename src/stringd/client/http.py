@@ -16,6 +16,21 @@ class TransportError(Exception):
     """The daemon could not be reached, or did not answer in HTTP."""
 
 
+class BrokenOffError(TransportError):
+    """The answer began and did not end: what was asked for may have been done."""
+
+
+def encode_head(
+    port: int, method: str, path: str, body: bytes | None, headers: dict[str, str]
+) -> bytes:
+    """The request line and headers of a request whose body is JSON."""
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {LOOPBACK}:{port}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if body is not None:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
 class Reply:
     """A whole response."""
 
@@ -45,7 +60,8 @@ class Connection:
     ) -> Reply:
         """Send one request and read its whole answer. Raises `TransportError`. Never retries."""
         try:
-            return self._exchange(self._message(method, path, body, headers or {}))
+            head = encode_head(self.port, method, path, body, headers or {})
+            return self._exchange(head + (body or b""))
         except OSError as error:
             self.close()
             reason = error.strerror or str(error) or type(error).__name__
@@ -69,15 +85,6 @@ class Connection:
             self._socket.close()
             self._socket = None
         self._buffer = b""
-
-    def _message(
-        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
-    ) -> bytes:
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {LOOPBACK}:{self.port}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        if body is not None:
-            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
 
     def _exchange(self, message: bytes) -> Reply:
         if self._socket is not None and self._peer_left(self._socket):
@@ -117,7 +124,7 @@ class Connection:
         elif status in (204, 304):
             body = b""
         elif "content-length" in headers:
-            body = self._read_exactly(int(headers["content-length"]))
+            body = self._read_announced(int(headers["content-length"]))
         else:
             body = self._read_to_end()
             return Reply(status, body, closes=True)
@@ -153,6 +160,12 @@ class Connection:
         self._buffer = joined[size:]
         return joined[:size]
 
+    def _read_announced(self, size: int) -> bytes:
+        try:
+            return self._read_exactly(size)
+        except _PeerClosedError:
+            raise BrokenOffError(f"the answer of port {self.port} broke off") from None
+
     def _read_to_end(self) -> bytes:
         try:
             while True:
@@ -162,7 +175,10 @@ class Connection:
 
     def _fill(self) -> None:
         assert self._socket is not None
-        data = self._socket.recv(262144)
+        try:
+            data = self._socket.recv(262144)
+        except ConnectionResetError:
+            data = b""
         if not data:
             raise _PeerClosedError(self.port)
         self._buffer += data

@@ -1,0 +1,169 @@
+"""The requests of the String protocol and the reading of their answers. No I/O: both clients
+send a `Call` in their own way and hand the `Reply` back.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from stringd.client import values
+from stringd.client.errors import RequestRefusedError
+from stringd.client.exec import strip_prefix
+from stringd.client.http import Reply, TransportError
+from stringd.client.values import ExecResult
+
+INCOMPLETE = "The answer ended before it was complete. The command may have run."
+
+
+class Call(NamedTuple):
+    """One request; a body is JSON."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    headers: dict[str, str] | None = None
+
+
+def exec_call(
+    user: str, topic: str, cmd: str, request_id: str | None = None, cwd: str | None = None
+) -> Call:
+    """`POST /exec`."""
+    fields = _present(cmd=cmd, topic=topic, request_id=request_id, cwd=cwd)
+    headers = {"X-User-Id": user, "Accept": "text/event-stream"}
+    return Call("POST", "/exec", _json(fields), headers)
+
+
+def chanflow_call(user: str, text: str, cwd: str | None = None) -> Call:
+    """`POST /chanflow`."""
+    headers = {"X-User-Id": user}
+    return Call("POST", "/chanflow", _json(_present(text=text, cwd=cwd)), headers)
+
+
+def register_call(user: str, home: str, allowed_paths: list[str] | None = None) -> Call:
+    """`POST /users`."""
+    return Call("POST", "/users", _json(_present(id=user, home=home, allowed_paths=allowed_paths)))
+
+
+def delete_user_call(user: str) -> Call:
+    """`DELETE /users/:id`."""
+    return Call("DELETE", f"/users/{quote(user, safe='')}")
+
+
+def sessions_call(user: str | None) -> Call:
+    """`GET /sessions`, of one user or of all."""
+    return Call("GET", "/sessions" if user is None else f"/sessions?{urlencode({'user_id': user})}")
+
+
+def open_topic_call(user: str, topic: str) -> Call:
+    """`POST /sessions`."""
+    return Call("POST", "/sessions", _json({"user_id": user, "topic": topic}))
+
+
+def close_topic_call(user: str, topic: str) -> Call:
+    """`DELETE /sessions/:user_id/:topic`."""
+    return Call("DELETE", f"/sessions/{quote(user, safe='')}/{quote(topic, safe=':')}")
+
+
+def parse_exec(reply: Reply) -> ExecResult:
+    """The result of a command, whatever the daemon answered."""
+    if reply.status != 200:
+        return _refused(reply)
+    events = dict(parse_sse(reply.body))
+    try:
+        head = json.loads(events["head"])
+        content = json.loads(events["content"])
+        json.loads(events["done"])
+        return ExecResult(
+            head["ok"] is True,
+            head["code"],
+            strip_prefix(content),
+            head.get("meta"),
+            head.get("topic"),
+            head.get("request_id"),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return broken_off()
+
+
+def broken_off() -> ExecResult:
+    """The result of a command whose answer did not come to its end."""
+    return ExecResult(False, "STREAM_INCOMPLETE", INCOMPLETE)
+
+
+def parse_sse(body: bytes) -> Iterator[tuple[str, str]]:
+    """The complete events of a stream: their names and data."""
+    text = body.decode("utf-8", "replace").replace("\r\n", "\n")
+    *blocks, _unfinished = text.split("\n\n")
+    for block in blocks:
+        fields: dict[str, list[str]] = {}
+        for line in block.split("\n"):
+            name, _, value = line.partition(":")
+            fields.setdefault(name, []).append(value.removeprefix(" "))
+        if "data" in fields:
+            yield fields.get("event", ["message"])[-1], "\n".join(fields["data"])
+
+
+def parse_json(reply: Reply) -> dict[str, Any]:
+    """The object of a successful answer. Raises `RequestRefusedError`, `TransportError`."""
+    try:
+        fields = json.loads(reply.body)
+    except ValueError:
+        fields = None
+    if reply.status != 200:
+        raise RequestRefusedError(reply.status, _reason(fields, reply))
+    if not isinstance(fields, dict):
+        raise TransportError("the daemon's answer is no JSON object")
+    return fields
+
+
+def parse_text(reply: Reply) -> str:
+    """The text of a successful answer. Raises `RequestRefusedError`."""
+    if reply.status != 200:
+        parse_json(reply)
+    return reply.body.decode("utf-8", "replace")
+
+
+def parse_health(reply: Reply) -> values.Health:
+    """`GET /health`. Raises `RequestRefusedError`, `TransportError`."""
+    fields = parse_json(reply)
+    if not {"ok", "users", "sessions"} <= fields.keys():
+        raise TransportError("what answers there is not stringd")
+    return values.health(fields)
+
+
+def parse_users(reply: Reply) -> list[values.User]:
+    """`GET /users`. Raises `RequestRefusedError`, `TransportError`."""
+    return [values.user(each) for each in parse_json(reply)["users"]]
+
+
+def parse_topics(reply: Reply) -> list[values.TopicState]:
+    """`GET /sessions`. Raises `RequestRefusedError`, `TransportError`."""
+    return [values.topic_state(each) for each in parse_json(reply)["sessions"]]
+
+
+def _refused(reply: Reply) -> ExecResult:
+    try:
+        fields = json.loads(reply.body)
+    except ValueError:
+        fields = None
+    code = fields.get("error") if isinstance(fields, dict) else None
+    if code in ("QUEUE_FULL", "QUEUE_TIMEOUT"):
+        assert isinstance(fields, dict)
+        return ExecResult(False, code, str(fields.get("message", "")))
+    return ExecResult(False, "HTTP_ERROR", _reason(fields, reply))
+
+
+def _reason(fields: object, reply: Reply) -> str:
+    text = reply.body.decode("utf-8", "replace")
+    if not isinstance(fields, dict):
+        return text
+    return str(fields.get("error") or fields.get("message") or text)
+
+
+def _present(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _json(fields: dict[str, object]) -> bytes:
+    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,0 +1,46 @@
+"""Who a client acts as, where the daemon is, and which directory the client vouches for."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from stringd.client.daemon import port_from_environment
+
+
+class Identity(NamedTuple):
+    """The user a client acts as. `home_chosen` tells a home somebody asked for from the default."""
+
+    user: str
+    home: str
+    home_chosen: bool
+    port: int
+
+
+def identity(
+    user: str | None = None, home: str | os.PathLike[str] | None = None, port: int | None = None
+) -> Identity:
+    """Arguments first, then `STRINGD_USER`, `STRINGD_HOME` and `STRINGD_PORT`, then defaults.
+
+    Raises `ValueError` for a user id that could not stand in a header, `UsageError` for a port.
+    """
+    name = user or os.environ.get("STRINGD_USER", "").strip() or "default"
+    if not name.strip() or not name.isprintable():
+        raise ValueError("a user id is printable text")
+    chosen = os.fspath(home) if home else os.environ.get("STRINGD_HOME", "").strip()
+    place = Path(chosen or f"~/.string/users/{name}").expanduser().absolute()
+    return Identity(
+        name, str(place), bool(chosen), port_from_environment() if port is None else port
+    )
+
+
+def make_home(home: str) -> None:
+    """Create the home if it is not there; nobody else may read it."""
+    Path(home).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def working_directory() -> str | None:
+    """The directory we vouch for; none when it was removed under us."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return None

@@ -1,0 +1,169 @@
+"""`String`: the blocking client of the daemon.
+
+with String(autostart=True) as string:
+    print(string.exec("file:main", "/open README.md").unwrap())
+"""
+
+import os
+from types import TracebackType
+from typing import Self
+
+from stringd.client import calls
+from stringd.client.calls import Call
+from stringd.client.daemon import start
+from stringd.client.http import BrokenOffError, Connection, Reply, TransportError
+from stringd.client.identity import identity, make_home, working_directory
+from stringd.client.values import ExecResult, Health, TopicState, User
+
+PING_SECONDS = 2.0
+
+
+class String:
+    """Talks to one daemon as one user. Threads may share it: each call has a connection.
+
+    Nothing is sent twice, whatever happens: repeating a command is the caller's decision.
+    Files under the working directory are vouched for, as the `string` command does; `cwd` names
+    another directory, and with `send_cwd=False` none is sent.
+    """
+
+    def __init__(
+        self,
+        user: str | None = None,
+        *,
+        home: str | os.PathLike[str] | None = None,
+        port: int | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        send_cwd: bool = True,
+        autostart: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        self._who = identity(user, home, port)
+        self._cwd = os.fspath(cwd) if cwd is not None else None
+        self._send_cwd = send_cwd
+        self._autostart = autostart
+        self._timeout = timeout
+        self._idle: list[Connection] = []
+        self._known = False
+
+    @property
+    def user(self) -> str:
+        return self._who.user
+
+    @property
+    def port(self) -> int:
+        return self._who.port
+
+    def __enter__(self) -> Self:
+        self.connect()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def connect(self) -> None:
+        """Find the daemon, start it if asked to, and make sure the user exists.
+
+        The first command does this by itself. Raises `TransportError`, `RequestRefusedError`.
+        """
+        if self._known:
+            return
+        if not self.ping():
+            if not self._autostart:
+                raise TransportError(f"no stringd answers on port {self.port}")
+            if not start(self.port):
+                raise TransportError(f"failed to start stringd on port {self.port}")
+        self._ensure_user()
+        self._known = True
+
+    def close(self) -> None:
+        """Close the connections; the client can still be used."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def exec(self, topic: str, cmd: str, *, request_id: str | None = None) -> ExecResult:
+        """Run one command and wait for its answer. Raises `TransportError` only."""
+        self.connect()
+        call = calls.exec_call(self.user, topic, cmd, request_id, self._directory())
+        try:
+            return calls.parse_exec(self._send(call))
+        except BrokenOffError:
+            return calls.broken_off()
+
+    def chanflow(self, text: str) -> str:
+        """Run every string block of a text; the reply blocks, in order."""
+        self.connect()
+        call = calls.chanflow_call(self.user, text, self._directory())
+        return calls.parse_text(self._send(call))
+
+    def topics(self, *, all_users: bool = False) -> list[TopicState]:
+        """The open topics, of this user or of everybody."""
+        call = calls.sessions_call(None if all_users else self.user)
+        return calls.parse_topics(self._send(call))
+
+    def open_topic(self, topic: str) -> bool:
+        """Make sure a topic exists; True when it is new. Raises `RequestRefusedError`."""
+        self.connect()
+        fields = calls.parse_json(self._send(calls.open_topic_call(self.user, topic)))
+        return fields["created"] is True
+
+    def close_topic(self, topic: str) -> bool:
+        """Close a topic and what runs in it; False when there was none."""
+        fields = calls.parse_json(self._send(calls.close_topic_call(self.user, topic)))
+        return fields["deleted"] is True
+
+    def users(self) -> list[User]:
+        """Every registered user."""
+        return calls.parse_users(self._send(Call("GET", "/users")))
+
+    def register_user(
+        self, user: str, home: str | os.PathLike[str], allowed_paths: list[str] | None = None
+    ) -> bool:
+        """Add or update a user; True when it is new. Raises `RequestRefusedError`."""
+        call = calls.register_call(user, os.fspath(home), allowed_paths)
+        return calls.parse_json(self._send(call))["created"] is True
+
+    def delete_user(self, user: str) -> bool:
+        """Remove a user and its topics, not its files; False when there was none."""
+        return calls.parse_json(self._send(calls.delete_user_call(user)))["deleted"] is True
+
+    def ping(self) -> bool:
+        """Whether a daemon answers. Never raises."""
+        connection = Connection(self.port, PING_SECONDS)
+        try:
+            return connection.request("GET", "/health").status == 200
+        except TransportError:
+            return False
+        finally:
+            connection.close()
+
+    def health(self) -> Health:
+        """What the daemon says about itself. Raises `TransportError`, `RequestRefusedError`."""
+        return calls.parse_health(self._send(Call("GET", "/health")))
+
+    def shutdown(self) -> None:
+        """Ask the daemon to stop; it answers first."""
+        calls.parse_json(self._send(Call("POST", "/shutdown", b"{}")))
+        self.close()
+        self._known = False
+
+    def _ensure_user(self) -> None:
+        who = self._who
+        # A home nobody chose is no reason to move a user away from the one it has.
+        if not who.home_chosen and any(user.id == who.user for user in self.users()):
+            return
+        make_home(who.home)
+        calls.parse_json(self._send(calls.register_call(who.user, who.home)))
+
+    def _directory(self) -> str | None:
+        return (self._cwd or working_directory()) if self._send_cwd else None
+
+    def _send(self, call: Call) -> Reply:
+        connection = self._idle.pop() if self._idle else Connection(self.port, self._timeout)
+        reply = connection.request(call.method, call.path, call.body, call.headers)
+        self._idle.append(connection)
+        return reply
