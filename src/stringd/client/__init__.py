@@ -4,9 +4,8 @@
 `AsyncRuns` starts and follows runs.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# `string` passes through here, and must start faster than `typing` can be imported.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from stringd.client.async_string import AsyncString
     from stringd.client.errors import (
@@ -60,7 +59,9 @@ _MODULES = {
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     module = _PLACES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
