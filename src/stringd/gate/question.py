@@ -7,6 +7,7 @@ Where it does not fit it is given in pages, and `Screen` says so until the last 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from typing import Final, NamedTuple
 
 from stringd.gate.characters import deceives, describe
@@ -36,7 +37,7 @@ MAX_NAME: Final = 128
 MAX_ENV_VALUE: Final = 256
 # More than this is not taken in at a glance, however large the terminal.
 MAX_AT_A_GLANCE: Final = 1024
-MAX_WORDS_LISTED: Final = 200
+MAX_LINES_LISTED: Final = 200
 MAX_CODE_POINTS: Final = 8
 # The hint, the waiting count, the question and a spare line.
 _ROWS_BELOW: Final = 4
@@ -108,14 +109,16 @@ def question_text(*, privileged: bool, timeout: int) -> str:
 
 
 def word_lines(question: Question, columns: int) -> Iterator[Line]:
-    """One line per word, with the code points of whatever is not plain ASCII."""
-    listed = 0
+    """One line per word, with the code points of whatever is not plain ASCII; bounded."""
+    lines = _all_word_lines(question, columns)
+    yield from islice(lines, MAX_LINES_LISTED)
+    if next(lines, None) is not None:
+        yield line("  … and more: press v for the whole command", Style.DIM)
+
+
+def _all_word_lines(question: Question, columns: int) -> Iterator[Line]:
     for i, stage in enumerate(question.request.pipeline):
         for j, word in enumerate(stage):
-            if listed == MAX_WORDS_LISTED:
-                yield line("  … more words: press v for the whole command", Style.DIM)
-                return
-            listed += 1
             yield from command_lines(f"  [{i}][{j}] ", quote(word), columns)
             yield from _code_points(word)
     for name in ("reason", "session", "host"):

@@ -25,6 +25,7 @@ from stringd.gate.errors import (
     TroubleError,
 )
 from stringd.gate.execute import Executor, Outcome, OverrunError
+from stringd.gate.program import Program
 from stringd.gate.question import Peer, Question
 from stringd.gate.replay import ReplayMemory
 from stringd.gate.report import error_line, log_line, outcome_fields, outcome_lines, received_fields
@@ -160,10 +161,7 @@ class Sessions:
         free = self.slots.take()
         try:
             self._admit(request)
-            programs = tuple(
-                resolve(stage[0], as_root=request.privileged) for stage in request.pipeline
-            )
-            question = Question(request, programs, caller.peer)
+            question = Question(request, _programs(request), caller.peer)
             self._log(log_line(question))
             caller = replace(caller, reply=_after(free, caller.reply))
             case = _Case(question, caller, self._approver, self._executor, self._audit)
@@ -321,6 +319,13 @@ _ENDINGS: Final = {
     State.STOPPED: "stopped",
     State.FAILED: "failed",
 }
+
+
+def _programs(request: ValidatedRequest) -> tuple[Program, ...]:
+    """What each stage will run; a name that comes again is looked up once."""
+    names = {stage[0] for stage in request.pipeline}
+    found = {name: resolve(name, as_root=request.privileged) for name in names}
+    return tuple(found[stage[0]] for stage in request.pipeline)
 
 
 def _after(first: Callable[[], None], reply: Reply) -> Reply:
