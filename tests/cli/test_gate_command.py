@@ -92,6 +92,8 @@ def test_a_missing_log_is_named(tmp_path: Path) -> None:
         (["--no-confirm-unprivileged"], "error: --no-confirm-unprivileged: every command is asked"),
         (["--pkexec"], "error: --pkexec: privileged commands run through sudo"),
         (["--host", "x"], "error: --host: questions from other hosts are not supported yet"),
+        (["--notify", "it's"], "error: the notify command cannot be read: No closing quotation"),
+        (["--socket", "/dev/null/x/gate.sock"], "error: /dev/null/x cannot be made: "),
         (["--arming", "soon"], "error: argument --arming: soon is not a number"),
     ],
 )

@@ -3,13 +3,17 @@
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from stringd import __version__
+
+if TYPE_CHECKING:
+    from stringd.gate.settings import Settings
 
 _EPILOG: Final = """\
 environment:
@@ -74,8 +78,24 @@ def _gate(name: str, argv: Sequence[str]) -> int:
         verbose=options.verbose,
         allow_stop_busy=options.allow_stop_busy,
     )
-    settings.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if problem := _unready(settings):
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
     return run(settings, dict(os.environ))
+
+
+def _unready(settings: "Settings") -> str | None:
+    """What keeps a gate with these settings from starting."""
+    try:
+        shlex.split(settings.notify)
+    except ValueError as error:
+        return f"the notify command cannot be read: {error}"
+    folder = settings.socket.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        return f"{folder} cannot be made: {error.strerror}"
+    return None
 
 
 def _gate_parser(name: str) -> argparse.ArgumentParser:
