@@ -154,7 +154,7 @@ class _Asking:
                 case Key.YES if self._all_seen:
                     return Answer(Event.YES)
                 case Key.YES:
-                    self._say("Not yet: press v until you have seen the end of the command.")
+                    self._say("Not yet: press v until the end of the command.")
                 case Key.VIEW:
                     self._show_page()
                 case Key.WORDS:

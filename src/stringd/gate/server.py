@@ -30,6 +30,8 @@ MAX_HANDSHAKES_PER_PROCESS: Final = 96
 # After an answer we read on a little, so that a peer still writing is not reset before it reads.
 LINGER_SECONDS: Final = 1.0
 LINGER_BYTES: Final = 4 * 1024 * 1024
+# Beyond this a courtesy to those who leave would cost descriptors for those who come.
+MAX_CONNECTIONS: Final = 512
 _ACCEPT_PAUSE: Final = 0.05
 _READ_BYTES: Final = 65_536
 
@@ -208,6 +210,9 @@ class Server:
             self._threads.discard(threading.current_thread())
 
     def _linger(self, connection: socket.socket) -> None:
+        if len(self._selector.get_map()) > MAX_CONNECTIONS:
+            connection.close()
+            return
         try:
             connection.shutdown(socket.SHUT_WR)
             connection.setblocking(False)

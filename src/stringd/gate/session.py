@@ -127,6 +127,7 @@ class Sessions:
         except BusyError as error:
             caller.reply(_error("", str(error)))
         except RefusalError as error:
+            self._log(f"[{request_id}] refused: {error}")
             caller.reply(_error(request_id, str(error)))
 
     def _decode(self, text: bytes) -> Request:
