@@ -114,6 +114,26 @@ def test_a_gate_that_is_not_there_is_told_at_once_with_the_way_on(home: Path) ->
         Gate(str(home / "none.sock")).ping()
 
 
+def test_a_gate_with_a_full_queue_is_waited_for(home: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(home / "s"))
+        listening.listen(0)
+        with socket.socket(socket.AF_UNIX) as first:
+            first.connect(str(home / "s"))
+
+            def serve() -> None:
+                for _ in range(2):
+                    connection, _ = listening.accept()
+                    with connection:
+                        connection.sendall(b'{"status":"ok","message":"pong"}\n')
+
+            # Nobody accepts until the second caller is on its way.
+            late = threading.Timer(0.2, serve)
+            late.start()
+            assert Gate(str(home / "s")).ping().message == "pong"
+            late.join(10)
+
+
 @pytest.mark.anyio
 async def test_the_async_client_says_so_too(home: Path) -> None:
     with pytest.raises(GateNotRunningError):

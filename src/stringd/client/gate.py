@@ -6,6 +6,7 @@ Neither ever repeats a request by itself: what may have been executed is asked f
 import asyncio
 import os
 import socket
+import struct
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -156,7 +157,9 @@ class Gate:
         return self.send(request, timeout=CONTROL_TIMEOUT)
 
     def _connect(self, connection: socket.socket) -> None:
-        connection.settimeout(CONNECT_SECONDS)
+        # The kernel's own limit: with Python's, a full queue would look like no gate at all.
+        limit = struct.pack("ll", int(CONNECT_SECONDS), 0)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         try:
             connection.connect(self.path)
         except OSError:

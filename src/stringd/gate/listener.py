@@ -40,7 +40,7 @@ def _bind(path: Path) -> socket.socket:
             _take_over(path)
             listening.bind(str(path))
         path.chmod(0o600)
-        listening.listen(128)
+        listening.listen(1024)
     except OSError as error:
         listening.close()
         raise TroubleError(f"cannot listen on {path}: {_text(error)}") from None
