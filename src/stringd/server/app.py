@@ -22,6 +22,7 @@ from stringd.server.http import (
     json_response,
 )
 from stringd.server.runs import Runs
+from stringd.server.turns import Turns
 
 if TYPE_CHECKING:
     from stringd.server.log import EventLog
@@ -44,11 +45,12 @@ class App:
         self._request_stop = request_stop
         self._started = monotonic()
         self.refusal = Guard(settings.allow_origins).refusal
+        turns = Turns(self.runtime, settings.queue_timeout)
         self._users = users.UserEndpoints(self.runtime, log)
         self._sessions = sessions.SessionEndpoints(self.runtime, log)
         self._routes: dict[tuple[str, str], Endpoint] = {
             ("POST", "/exec"): ExecEndpoint(self.runtime, log, settings.queue_timeout),
-            ("POST", "/chanflow"): ChanFlowEndpoint(self.runtime, settings.queue_timeout),
+            ("POST", "/chanflow"): ChanFlowEndpoint(self.runtime, turns),
             ("GET", "/users"): self._users.list,
             ("POST", "/users"): self._users.register,
             ("GET", "/sessions"): self._sessions.list,

@@ -9,11 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
-from stringd.runtime.errors import QueueFullError, QueueTimeoutError, UnknownUserError
-from stringd.runtime.queue import MAX_WAITING
-from stringd.runtime.runtime import Answer
 from stringd.server.exec import require_user, working_directory
 from stringd.server.http import CORS_HEADERS, HttpError, Request, Response
+from stringd.server.turns import Turns
 from stringd.wire import chanflow
 from stringd.wire.body import BodyError, parse_object
 from stringd.wire.result import Result, transport_text
@@ -21,7 +19,6 @@ from stringd.wire.topic import InvalidTopicError, parse_topic
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
-    from stringd.runtime.session import Slot
 
 _HEAD: Final = b"Content-Type: text/plain; charset=utf-8\r\n" + CORS_HEADERS
 MAX_BLOCKS: Final = 100
@@ -31,9 +28,9 @@ MAX_BLOCKS: Final = 100
 class ChanFlowEndpoint:
     """Runs every string block of a text and answers with their reply blocks."""
 
-    def __init__(self, runtime: "Runtime", queue_timeout: float) -> None:
+    def __init__(self, runtime: "Runtime", turns: Turns) -> None:
         self._runtime = runtime
-        self._queue_timeout = queue_timeout
+        self._turns = turns
 
     async def __call__(self, request: Request) -> Response:
         user_id = require_user(self._runtime, request)
@@ -67,41 +64,11 @@ class ChanFlowEndpoint:
             for index in indexes:
                 block = blocks[index]
                 assert isinstance(block, chanflow.Block)
-                result = await self._run(user_id, topic, block.payload, cwd)
+                result = await self._turns.run(user_id, parse_topic(topic), block.payload, cwd)
                 replies[index] = _reply(topic, result)
 
         await asyncio.gather(*(run_lane(topic, indexes) for topic, indexes in lanes.items()))
         return replies
-
-    async def _run(self, user_id: str, topic: str, payload: str, cwd: str | None) -> Result:
-        slot = self._runtime.slot(user_id, parse_topic(topic))
-        try:
-            await self._take_turn(slot)
-        except QueueFullError:
-            message = f"Topic {user_id}:{topic} has {MAX_WAITING} commands queued. Try again later."
-            return Result.error("QUEUE_FULL", message)
-        except QueueTimeoutError as error:
-            return Result.error("QUEUE_TIMEOUT", str(error))
-        try:
-            answer = self._runtime.execute(slot, payload, cwd)
-            return (answer if isinstance(answer, Answer) else await answer).result
-        except UnknownUserError as error:
-            return Result.error("INVALID_TARGET", str(error))
-        finally:
-            slot.queue.leave()
-            self._runtime.discard_if_idle(slot)
-
-    async def _take_turn(self, slot: "Slot") -> None:
-        place = slot.queue.enter()
-        if place is None:
-            return
-        try:
-            await asyncio.wait((place,), timeout=self._queue_timeout)
-            if not place.done():
-                raise QueueTimeoutError
-        except BaseException:
-            slot.queue.abandon(place)
-            raise
 
 
 def _text_and_directory(request: Request) -> tuple[str, str | None]:

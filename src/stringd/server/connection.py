@@ -94,10 +94,12 @@ class Connection(asyncio.Protocol):
         self._current: Request | None = None
         self._framing: bytes | None = None
         self._left: asyncio.Future[None] | None = None
+        self._room: asyncio.Future[None] | None = None
         self._pipeline: deque[Request] = deque()
         self._write_paused = False
         self._half_closed = False
         self._closing = False
+        self._closed = False
         self._deaf = False
 
     # What the event loop calls.
@@ -109,8 +111,10 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the loop names it
         self._connections.discard(self)
         self._closing = True
+        self._closed = True
         self._pipeline.clear()
         self._client_left()
+        self._make_room()
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
@@ -148,6 +152,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._write_paused = False
+        self._make_room()
         self._next()
 
     # What the parser calls.
@@ -221,6 +226,7 @@ class Connection(asyncio.Protocol):
         self._current = request
         request.left = self._leaving
         request.stream = self._stream
+        request.write = self._write
         answer = self._app.handle(request)
         if isinstance(answer, Response):
             self._send(request, answer)
@@ -244,8 +250,10 @@ class Connection(asyncio.Protocol):
     def _send(self, request: Request, response: Response) -> None:
         body = response.body
         if self._framing is not None:
-            chunked, self._framing = self._framing is _CHUNKED, None
-            self._transport.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if chunked else body)
+            self._write_piece(body)
+            if self._framing is _CHUNKED:
+                self._transport.write(b"0\r\n\r\n")
+            self._framing = None
         else:
             connection = _KEEP if request.keep_alive else _CLOSE
             shown = b"" if request.method == "HEAD" else body
@@ -258,13 +266,30 @@ class Connection(asyncio.Protocol):
         elif self._pipeline:
             self._next()
 
-    def _stream(self, head: bytes) -> None:
+    def _stream(self, head: bytes, status: int = 200) -> None:
         request = self._current
         assert request is not None
         if self._parser.get_http_version() == "1.0":
             request.keep_alive = False
         self._framing = _CHUNKED if request.keep_alive else _CLOSE
-        self._transport.write(b"%b%b%b\r\n" % (STATUS_LINES[200], head, self._framing))
+        self._transport.write(b"%b%b%b\r\n" % (STATUS_LINES[status], head, self._framing))
+
+    async def _write(self, data: bytes) -> None:
+        """A piece of a streamed body; returns when the peer has room for the next."""
+        self._write_piece(data)
+        self._last_activity = self._loop.time()
+        if self._write_paused and not self._closed:
+            self._room = self._loop.create_future()
+            await asyncio.wait((self._room,))
+
+    def _write_piece(self, data: bytes) -> None:
+        if data:
+            framed = self._framing is _CHUNKED
+            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if framed else data)
+
+    def _make_room(self) -> None:
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
 
     def _next(self) -> None:
         """Go on with a pipelined request, if one waits and the peer reads."""

@@ -1,13 +1,19 @@
 """Requests and responses as the endpoints see them: whole values, no I/O."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
+
+    class Stream(Protocol):
+        """Header lines, and a status."""
+
+        def __call__(self, head: bytes, status: int = 200) -> None: ...
+
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 
@@ -50,7 +56,17 @@ class Response:
 class Request:
     """One whole request, as its connection received it."""
 
-    __slots__ = ("body", "headers", "keep_alive", "left", "method", "path", "query", "stream")
+    __slots__ = (
+        "body",
+        "headers",
+        "keep_alive",
+        "left",
+        "method",
+        "path",
+        "query",
+        "stream",
+        "write",
+    )
 
     def __init__(
         self, method: str, path: str, query: bytes, headers: dict[bytes, bytes], body: bytes
@@ -63,8 +79,11 @@ class Request:
         self.keep_alive = True
         self.left: Callable[[], asyncio.Future[None]]
         """A future that resolves when the client has left."""
-        self.stream: Callable[[bytes], None]
-        """Send the head of a 200 whose body follows later; for what takes time."""
+        self.stream: Stream
+        """Send the head of an answer whose body follows later; for what takes time."""
+        self.write: Callable[[bytes], Awaitable[None]]
+        """Send a piece of that body and wait until the peer has room for more; the response
+        returned in the end holds the last piece."""
 
     def header(self, name: bytes) -> str | None:
         """The header of this (lower-case) name, trimmed; None when absent."""

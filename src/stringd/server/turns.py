@@ -1,0 +1,60 @@
+"""Running commands in their topic's turn, for the ways in that carry several or last long."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from stringd.runtime.errors import QueueFullError, QueueTimeoutError, UnknownUserError
+from stringd.runtime.queue import MAX_WAITING
+from stringd.runtime.runtime import Answer
+from stringd.wire.result import Result
+
+if TYPE_CHECKING:
+    from stringd.runtime.runtime import Runtime
+    from stringd.runtime.session import Slot
+    from stringd.wire.topic import Topic
+
+
+class Turns:
+    """Takes the same places in line as `/exec`; what cannot run is a result too."""
+
+    def __init__(self, runtime: "Runtime", queue_timeout: float) -> None:
+        self._runtime = runtime
+        self._queue_timeout = queue_timeout
+        self._running: set[asyncio.Task[Result]] = set()
+
+    async def run(self, user_id: str, topic: "Topic", text: str, cwd: str | None) -> Result:
+        """Run one command. Cancelled while it waits, it never runs; once it runs, it goes on."""
+        slot = self._runtime.slot(user_id, topic)
+        try:
+            await self._take(slot)
+        except QueueFullError:
+            message = f"Topic {user_id}:{topic} has {MAX_WAITING} commands queued. Try again later."
+            return Result.error("QUEUE_FULL", message)
+        except QueueTimeoutError as error:
+            return Result.error("QUEUE_TIMEOUT", str(error))
+        task = asyncio.ensure_future(self._execute(slot, text, cwd))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+    async def _execute(self, slot: "Slot", text: str, cwd: str | None) -> Result:
+        try:
+            answer = self._runtime.execute(slot, text, cwd)
+            return (answer if isinstance(answer, Answer) else await answer).result
+        except UnknownUserError as error:
+            return Result.error("INVALID_TARGET", str(error))
+        finally:
+            slot.queue.leave()
+            self._runtime.discard_if_idle(slot)
+
+    async def _take(self, slot: "Slot") -> None:
+        place = slot.queue.enter()
+        if place is None:
+            return
+        try:
+            await asyncio.wait((place,), timeout=self._queue_timeout)
+            if not place.done():
+                raise QueueTimeoutError
+        except BaseException:
+            slot.queue.abandon(place)
+            raise
