@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run
-from tests.support.daemon import Daemon, free_port
+from tests.support.daemon import Daemon, another_program, free_port
 
 
 @pytest.fixture
@@ -66,3 +66,13 @@ def test_the_main_command_explains_itself(env: dict[str, str]) -> None:
     assert done.err == (
         "stringd: unknown command 'staus'. Did you mean status? See stringd --help.\n"
     )
+
+
+def test_a_daemon_that_cannot_start_points_to_the_reason(env: dict[str, str]) -> None:
+    with another_program() as port:
+        done = run("stringd", "up", env={**env, "STRINGD_PORT": str(port)})
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines() == [
+        f"string: failed to start stringd on port {port}",
+        "To see why: stringd doctor, or stringd serve",
+    ]
