@@ -25,7 +25,6 @@ HOME_NAME: Final = "STRING_HOME"
 ARGUMENTS_NAME: Final = "ARGS"
 
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
-_FLAG_NAME: Final = re.compile(r"--[A-Za-z0-9_-]+", re.ASCII)
 _WORD_START: Final = frozenset(" \t\n;|&()")
 _BRACED: Final = re.compile(r"([A-Za-z_]\w*)", re.ASCII)
 _SUBSCRIPT: Final = re.compile(r"[A-Za-z_]\w*\[[^\]\s]*$", re.ASCII)
@@ -309,16 +308,16 @@ class _Walk:
             return f"'\"${{{name}}}\"'"
         if self.quote is Quote.ANSI:
             return f"'\"${{{name}}}\"$'"
+        # Context variables are paths and names: one word each, spaces or not.
+        if self.quote is Quote.BARE and variable.name in inputs.place.context:
+            return f'"${{{name}}}"'
         return f"${{{name}}}"
 
     def _words(self, words: list[str]) -> str:
         """Separate words where the shell splits, one text where it does not."""
         if self.quote is not Quote.BARE or self._evaluated():
             return self._value(Hole("{...args}", ALL_ARGUMENTS), " ".join(words)) if words else ""
-        return " ".join(
-            word if _FLAG_NAME.fullmatch(word) else f'"{self.composer.reference(word)}"'
-            for word in words
-        )
+        return " ".join(f'"{self.composer.reference(word)}"' for word in words)
 
 
 def _closes(text: str, position: int, mark: str) -> bool:
