@@ -1,0 +1,124 @@
+"""One step back per topic."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from stringd.runtime import undo
+from stringd.runtime.session import Session
+from stringd.runtime.users import User
+from stringd.wire.topic import parse_topic
+from tests.requirements import proves
+from tests.support.daemon import Daemon
+from tests.support.person import Person
+
+
+@proves("CMD-24", "FILE-12")
+def test_each_topic_takes_its_own_last_edit_back(person: Person) -> None:
+    person.put("a.md", "a\n")
+    person.put("sub/b.md", "b1\nb2")
+    person.gets("/write a.md\nchanged")
+    person.gets("/write sub/b.md\nchanged", "file:other")
+    assert person.gets("/undo") == "Undo: reverted a.md (2 lines)"
+    assert person.gets("/undo", "file:other") == "Undo: reverted sub/b.md (2 lines)"
+    assert person.read("a.md") == b"a\n"
+    assert person.read("sub/b.md") == b"b1\nb2"
+    assert person.fails("/undo").text == "ERROR(NOT_FOUND): Nothing to undo."
+
+
+def test_a_new_file_is_deleted_again(person: Person) -> None:
+    person.gets("/write new/a.md\nx")
+    assert person.gets("/undo") == "Undo: deleted new/a.md (was newly created)"
+    assert not (person.home / "new/a.md").exists()
+
+
+@proves("DEF-23")
+def test_a_file_that_was_empty_is_empty_again(person: Person) -> None:
+    person.put("a.md")
+    person.gets("/write a.md\nx")
+    assert person.gets("/undo") == "Undo: reverted a.md (1 lines)"
+    assert person.read("a.md") == b""
+
+
+def test_there_is_one_level(person: Person) -> None:
+    for text in ("one", "two", "three"):
+        person.gets(f"/write a.md\n{text}")
+    assert person.gets("/undo") == "Undo: reverted a.md (1 lines)"
+    assert person.read("a.md") == b"two"
+    assert person.fails("/undo").code == "NOT_FOUND"
+
+
+@proves("FILE-12")
+def test_a_file_that_changed_since_is_not_reverted(person: Person) -> None:
+    person.put("a.md", "old\n")
+    person.gets("/write a.md\nmine")
+    person.put("a.md", "by another\n")
+    refused = person.fails("/undo")
+    assert refused.code == "CONFLICT"
+    assert refused.message.split("\n")[0] == (
+        "Refusing to undo a.md: file changed since this topic's last edit."
+    )
+    (person.home / "a.md").unlink()
+    assert person.fails("/undo").code == "CONFLICT"
+    assert not (person.home / "a.md").exists()
+
+
+def test_a_failed_edit_keeps_the_earlier_step(person: Person) -> None:
+    person.put("a.md", "old\n")
+    person.gets("/write a.md\nmine")
+    assert person.fails("/edit no/such/place.md\nx").code == "INTERNAL_ERROR"
+    person.fails("/edit a.md#none\nx")
+    assert person.gets("/undo") == "Undo: reverted a.md (2 lines)"
+
+
+def test_an_undone_edit_can_be_edited_again(person: Person) -> None:
+    person.put("a.md", "old\n")
+    person.gets("/edit a.md\nmine")
+    person.gets("/undo")
+    person.gets("/edit a.md\nmine again")
+    assert person.read("a.md") == b"mine again"
+
+
+@proves("FILE-12")
+def test_the_step_back_outlives_the_daemon(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as daemon:
+        person = Person(daemon.port, "ann b", tmp_path / "home")
+        path = person.put("a.md", "old\n")
+        person.gets("/write a.md\nmine")
+        record = daemon.data_dir / "undo/ann%20b/file%3Amain/last.json"
+        kept = json.loads(record.read_text())
+        assert kept["path"] == str(path)
+        assert (kept["existed"], kept["content"]) == (True, "old\n")
+        assert stat.S_IMODE(record.stat().st_mode) == 0o600
+        daemon.kill()
+        daemon.start()
+        assert person.gets("/undo") == "Undo: reverted a.md (2 lines)"
+        assert not record.exists()
+    assert path.read_bytes() == b"old\n"
+
+
+@proves("KEEP-03")
+def test_closing_a_topic_forgets_its_step_back(person: Person) -> None:
+    person.put("a.md", "old\n")
+    person.gets("/open a.md")
+    person.gets("/write a.md\nmine")
+    person.gets("/close")
+    assert person.fails("/undo").text == "ERROR(NOT_FOUND): Nothing to undo."
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "../x", "a b"])
+def test_no_user_reaches_out_of_the_records(tmp_path: Path, name: str) -> None:
+    session = Session(User(name, "/"), parse_topic("main"))
+    content, encoded = undo.content_fields(b"\xff")
+    record = undo.UndoRecord(1, name, "file:main", "/x", True, content, encoded, 0, "", "")
+    with undo.remembered(tmp_path, session, record):
+        pass
+    found = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.parent.parent.parent for path in found] == [tmp_path / "undo"]
+    restored = undo.load(tmp_path, session)
+    assert restored is not None
+    assert restored.previous() == b"\xff"
+    undo.forget_user(tmp_path, name)
+    assert list((tmp_path / "undo").iterdir()) == []
