@@ -7,7 +7,7 @@ from stringd.wire.gate import MAX_OUTPUT_BYTES, Blob
 
 _HEAD_BYTES: Final = 16_384
 # Counting every newline of a large output costs more than running the command did.
-_COUNTED_BYTES: Final = 1_048_576
+_COUNTED_BYTES: Final = 262_144
 
 
 class Capture:
