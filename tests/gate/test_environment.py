@@ -1,6 +1,8 @@
 import os
 import pwd
 
+import pytest
+
 from stringd.gate.environment import plain_environment, sudo_words
 from stringd.gate.resolve import CHILD_PATH
 from tests.gate.test_validate import valid, validated
@@ -20,6 +22,14 @@ def test_a_plain_child_gets_what_the_request_set_and_our_account_and_nothing_els
         "LOGNAME": account.pw_name,
         "PATH": CHILD_PATH,
     }
+
+
+def test_an_account_without_a_name_still_has_an_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stringd.gate.environment.os.getuid", lambda: 3_999_999_999)
+    env = plain_environment(validated(valid()), OWN)
+    assert (env["USER"], env["HOME"]) == ("3999999999", "/")
 
 
 def test_a_requested_home_wins() -> None:

@@ -13,10 +13,10 @@ def plain_environment(request: ValidatedRequest, own: Mapping[str, str]) -> dict
 
     The agent's socket is taken from our own environment, never from the request.
     """
-    account = pwd.getpwuid(os.getuid())
+    name, home = _account()
     env = dict(request.env)
-    env.setdefault("HOME", account.pw_dir)
-    env |= {"USER": account.pw_name, "LOGNAME": account.pw_name, "PATH": CHILD_PATH}
+    env.setdefault("HOME", home)
+    env |= {"USER": name, "LOGNAME": name, "PATH": CHILD_PATH}
     if request.forward_agent and (agent := own.get("SSH_AUTH_SOCK")):
         env["SSH_AUTH_SOCK"] = agent
     return env
@@ -26,3 +26,12 @@ def sudo_words(sudo: str, request: ValidatedRequest, command: list[str]) -> list
     """The words of one sudo call: assignments the request asked for, `--`, then the command."""
     assignments = [f"{name}={value}" for name, value in request.env.items()]
     return [sudo, *assignments, "--", *command]
+
+
+def _account() -> tuple[str, str]:
+    """Our own name and home; in a container the number may have neither."""
+    try:
+        entry = pwd.getpwuid(os.getuid())
+    except KeyError:
+        return str(os.getuid()), "/"
+    return entry.pw_name, entry.pw_dir
