@@ -79,11 +79,15 @@ def test_a_data_directory_open_to_others_is_a_problem(
     machine: dict[str, str], tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
-    data.mkdir(mode=0o755)
-    code, checks = examine({**machine, "STRINGD_DATA_DIR": str(data)})
-    assert (code, checks["data directory"]["fix"]) == (1, f"chmod 700 {data}")
-    data.chmod(0o700)
-    assert examine({**machine, "STRINGD_DATA_DIR": str(data)})[0] == 0
+    data.mkdir()
+    for mode, expected, fix in (
+        (0o777, 1, f"chmod 700 {data}"),
+        (0o755, 0, f"chmod 700 {data}"),
+        (0o700, 0, None),
+    ):
+        data.chmod(mode)
+        code, checks = examine({**machine, "STRINGD_DATA_DIR": str(data)})
+        assert (code, checks["data directory"]["fix"]) == (expected, fix)
 
 
 def test_a_data_directory_that_is_a_file_is_a_problem(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.requirements import proves
 from tests.support.daemon import Daemon
-from tests.support.http import CORS, Blocked, User, Wire, events, request
+from tests.support.http import CORS, Blocked, User, Wire, events, message, request
 
 
 @proves("SSE-01", "SSE-02", "SSE-03", "SSE-04", "SSE-05", "SSE-08", "SSE-09", "SSE-12")
@@ -32,6 +32,18 @@ def test_a_command_is_answered_byte_for_byte(user: User) -> None:
         "event: done\n"
         "data: {}\n\n"
     )
+
+
+@proves("SSE-01")
+@pytest.mark.parametrize("cmd", ["/info", "/exec true"])
+def test_the_headers_are_the_same_for_a_client_that_will_close(user: User, cmd: str) -> None:
+    body = json.dumps({"cmd": cmd}).encode()
+    headers = {"X-User-Id": user.id, "Connection": "close"}
+    with Wire(user.port) as wire:
+        answer = wire.send(message("POST", "/exec", body, headers)).receive()
+        assert answer.headers["Connection"] == "keep-alive"
+        assert [name for name, _ in answer.events] == ["head", "content", "done"]
+        assert wire.rest() == b""
 
 
 @proves("SSE-05", "SSE-10", "SSE-11")

@@ -126,8 +126,16 @@ def _data_directory() -> Check:
         return Check("data directory", "broken", f"{path} is no directory", _elsewhere(path))
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return Check("data directory", "broken", f"{path} is not writable", f"chmod u+rwx {path}")
-    if path.stat().st_mode & 0o077:
-        return Check("data directory", "broken", f"{path} is open to others", f"chmod 700 {path}")
+    return _privacy(path)
+
+
+def _privacy(path: Path) -> Check:
+    mode, fix = path.stat().st_mode, f"chmod 700 {path}"
+    if mode & 0o022:
+        return Check("data directory", "broken", f"others may write to {path}", fix)
+    if mode & 0o055:
+        # Every file in it is private all the same.
+        return Check("data directory", "ok", f"{path}; others may look inside", fix)
     return Check("data directory", "ok", str(path))
 
 

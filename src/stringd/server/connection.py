@@ -255,7 +255,7 @@ class Connection(asyncio.Protocol):
                 self._transport.write(b"0\r\n\r\n")
             self._framing = None
         else:
-            connection = _KEEP if request.keep_alive else _CLOSE
+            connection = _KEEP if request.keep_alive or response.says_keep_alive else _CLOSE
             shown = b"" if request.method == "HEAD" else body
             self._transport.write(_whole(response, connection, shown))
         self._last_activity = self._loop.time()
@@ -269,9 +269,10 @@ class Connection(asyncio.Protocol):
     def _stream(self, head: bytes, status: int = 200) -> None:
         request = self._current
         assert request is not None
+        self._framing = _CHUNKED
         if self._parser.get_http_version() == "1.0":
             request.keep_alive = False
-        self._framing = _CHUNKED if request.keep_alive else _CLOSE
+            self._framing = _CLOSE
         self._transport.write(b"%b%b%b\r\n" % (STATUS_LINES[status], head, self._framing))
 
     async def _write(self, data: bytes) -> None:

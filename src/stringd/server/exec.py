@@ -137,7 +137,7 @@ class ExecEndpoint:
                 code=answer.result.code,
                 durationMs=round((perf_counter() - started) * 1000, 1),
             )
-        return Response(200, _HEAD, body)
+        return Response(200, _HEAD, body, says_keep_alive=True)
 
 
 def require_user(runtime: "Runtime", request: Request) -> str:

@@ -43,12 +43,18 @@ class ClientGone(Exception):  # noqa: N818 - an event, not a fault
 
 
 class Response:
-    """A whole answer. `head` holds complete header lines besides length and connection."""
+    """A whole answer. `head` holds complete header lines besides length and connection.
 
-    __slots__ = ("body", "head", "status")
+    Event streams say `keep-alive` as the protocol fixes it, also to a client that asked to close.
+    """
 
-    def __init__(self, status: int, head: bytes, body: bytes) -> None:
+    __slots__ = ("body", "head", "says_keep_alive", "status")
+
+    def __init__(
+        self, status: int, head: bytes, body: bytes, *, says_keep_alive: bool = False
+    ) -> None:
         self.status = status
+        self.says_keep_alive = says_keep_alive
         self.head = head
         self.body = body
 
