@@ -5,6 +5,7 @@ directory its client vouched for. The daemon's own data is never reachable. Symb
 resolved before the decision. This guards against a model's mistakes; it is not a sandbox.
 """
 
+import errno
 import os
 import shlex
 from pathlib import Path
@@ -36,6 +37,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     if "\0" in typed:
         raise CommandError("INVALID_PATH", "A path cannot contain a NUL character.")
     path = Path(os.path.normpath(_absolute(call, typed, base)))
+    _check_length(path)
     real = _real(path)
     if _is_own_data(call, real):
         raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
@@ -74,6 +76,14 @@ def _starts_at_caller(call: "Call") -> bool:
     """While nothing is open, `./` means the directory of the program that calls."""
     session = call.session
     return call.cwd is not None and session.location is None and session.directory is None
+
+
+def _check_length(path: Path) -> None:
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise CommandError("INVALID_PATH", "The path is longer than a path can be.") from error
 
 
 def _elsewhere(call: "Call", typed: str, path: Path) -> str | None:

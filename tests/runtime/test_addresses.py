@@ -1,0 +1,161 @@
+"""From what was typed to a file or a page: homes, allowed paths, vouched-for directories."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import proves
+from tests.support.daemon import Daemon
+from tests.support.http import request
+from tests.support.person import Person
+from tests.support.web import Reply, WebServer
+
+
+@pytest.fixture
+def project(person: Person) -> Path:
+    """A directory beside the home, with a document and a neighbour."""
+    directory = person.home.parent / "my project"
+    (directory / "docs").mkdir(parents=True)
+    (directory / "README.md").write_text("# Project\n\n[@g Guide](docs/guide.md)\n")
+    (directory / "docs/guide.md").write_text("# Guide\n")
+    return directory
+
+
+@proves("FILE-01")
+def test_outside_is_refused_with_the_way_on(person: Person, project: Path) -> None:
+    for command in ("/open {}", "/edit {}", "/write {}\nx", "/append {}\nx", "/verify {}#x"):
+        refused = person.fails(command.format(project / "README.md"))
+        assert refused.code == "FILE_NOT_ALLOWED"
+        first, second = refused.message.split("\n")
+        assert first == f"Path outside workspace: {project}/README.md"
+        assert f"stringd allow '{project}'" in second
+    assert person.fails(f"/ls {project}").code == "FILE_NOT_ALLOWED"
+    assert person.fails("/open ../my project/README.md").code == "FILE_NOT_ALLOWED"
+    assert (project / "README.md").read_text().startswith("# Project")
+
+
+@proves("FILE-01")
+def test_allowed_paths_are_reached_by_every_topic(person: Person, project: Path) -> None:
+    body = {"id": person.id, "home": str(person.home), "allowed_paths": [str(project)]}
+    person.gets("/info")
+    assert request(person.port, "POST", "/users", body).status == 200
+    assert person.gets(f"/open {project}/README.md").startswith(f"Opened {project}/README.md\n")
+    assert person.gets("/open @g") == f"Opened {project}/docs/guide.md\n---\n# Guide"
+    assert f"cwd:       {project}/docs/" in person.gets("/info")
+    person.gets("/write new.md\nx")
+    assert (project / "docs/new.md").read_text() == "x"
+    body = {**body, "allowed_paths": []}
+    assert request(person.port, "POST", "/users", body).status == 200
+    assert person.fails("/refresh").code == "FILE_NOT_ALLOWED"
+
+
+@proves("DEF-04", "FILE-01")
+def test_a_neighbour_with_a_longer_name_is_outside(person: Person) -> None:
+    twin = Path(f"{person.home}-twin")
+    twin.mkdir()
+    (twin / "a.md").write_text("x")
+    assert person.fails(f"/open {twin}/a.md").code == "FILE_NOT_ALLOWED"
+
+
+@proves("FILE-02")
+def test_a_link_out_of_the_home_is_refused(person: Person, project: Path) -> None:
+    (person.home / "out").symlink_to(project)
+    for command in ("/open out/README.md", "/write out/new.md\nx", "/ls out", "/open out"):
+        assert person.fails(command).code == "FILE_NOT_ALLOWED"
+    assert sorted(path.name for path in project.iterdir()) == ["README.md", "docs"]
+
+
+@proves("FILE-03", "FILE-04")
+def test_the_callers_directory_is_where_dots_start(person: Person, project: Path) -> None:
+    opened = f"Opened {project}/README.md\n---\n"
+    assert person.gets("/open ./README.md", cwd=project).startswith(opened)
+    person.put("own/README.md", "# Own\n")
+    person.put("own/docs/x.md", "x")
+    above = person.gets("/open ../README.md", "file:b", cwd=person.home / "own/docs")
+    assert above == "Opened own/README.md\n---\n# Own"
+    assert person.gets("/edit ./docs/guide.md", "file:c", cwd=project).startswith("[editing: ")
+    person.gets("/write ./new.md\nx", "file:c", cwd=project)
+    assert (project / "new.md").read_text() == "x"
+    assert person.gets("/ls ./docs", "file:c", cwd=project).startswith(f"Listing {project}/docs/")
+    refused = person.fails("/open ../README.md", "file:c", cwd=project / "docs")
+    assert refused.code == "FILE_NOT_ALLOWED"
+
+
+@proves("FILE-03")
+def test_it_counts_for_that_request_only(person: Person, project: Path) -> None:
+    person.gets("/open ./README.md", cwd=project)
+    assert person.fails("/refresh").code == "FILE_NOT_ALLOWED"
+    assert person.gets("/refresh", cwd=project).startswith("Refreshed ")
+    assert person.fails("/open ./README.md", "file:other").message.startswith(
+        "File not found: ./README.md"
+    )
+
+
+@proves("FILE-04")
+def test_an_open_document_is_where_dots_start_instead(person: Person, project: Path) -> None:
+    person.put("README.md", "# Mine\n")
+    person.put("page.md", "# Page\n")
+    person.gets("/open page.md")
+    assert person.gets("/open ./README.md", cwd=project).endswith("# Mine")
+    person.gets("/close")
+    assert "# Project" in person.gets("/open ./README.md", cwd=project)
+
+
+@proves("FILE-05")
+def test_bare_names_start_at_home_and_the_refusal_says_where_it_is(
+    person: Person, project: Path
+) -> None:
+    hint = f"It exists in {project}: use ./README.md"
+    assert hint in person.fails("/open README.md", cwd=project).message
+    assert hint in person.fails("/edit README.md", cwd=project).message
+    assert hint in person.fails("/append README.md\nx", cwd=project).message
+    assert f"It exists in {project}: use ./docs" in person.fails("/ls docs", cwd=project).message
+    assert "It exists" not in person.fails("/open nowhere.md", cwd=project).message
+    person.put("README.md", "# Mine\n")
+    assert person.gets("/open README.md", cwd=project).endswith("# Mine")
+
+
+@proves("FILE-06")
+def test_the_daemons_data_is_out_of_reach(person: Person, daemon: Daemon) -> None:
+    data = daemon.data_dir
+    for command in ("/open {}/users.json", "/ls {}", "/write {}/x\nx", "/open {}/sessions.db"):
+        refused = person.fails(command.format(data))
+        assert refused.code == "FILE_NOT_ALLOWED"
+        vouched = person.fails(command.format(data), cwd=data)
+        assert vouched.message.startswith("Path belongs to the daemon's own data: ")
+    assert not (data / "x").exists()
+
+
+@proves("FILE-06")
+def test_a_home_inside_the_data_directory_is_still_a_home(daemon: Daemon) -> None:
+    person = Person(daemon.port, "nested", daemon.data_dir / "homes" / "nested")
+    person.gets("/write a.md\nx")
+    assert person.gets("/open a.md") == "Opened a.md\n---\nx"
+    assert person.fails("/open ../../users.json").code == "FILE_NOT_ALLOWED"
+
+
+@proves("WEB-08")
+def test_a_web_page_leads_to_the_web_only(person: Person, web: WebServer) -> None:
+    person.put("secret.md", "x")
+    web.answer = Reply(
+        f"[@a A](file://{person.home}/secret.md)\n[@b B](app:x)\n[@c C](~/secret.md)\n",
+        "text/plain",
+    )
+    person.gets(f"/open {web.url}/page")
+    for name in ("@a", "@b"):
+        refused = person.fails(f"/open {name}")
+        assert refused.code == "FILE_NOT_ALLOWED"
+    assert person.gets("/open ~/secret.md").startswith("Opened secret.md")
+
+
+def test_other_schemes_are_named(person: Person) -> None:
+    refused = person.fails("/open ftp://x.test/y")
+    assert refused.text == "ERROR(LOAD_ERROR): Unsupported URI scheme: ftp://x.test/y"
+
+
+def test_links_are_decoded_once(person: Person) -> None:
+    person.put("my notes/a b.md", "# AB\n")
+    person.put("page.md", "[@x X](my%20notes/a%20b.md) [@y Y](<my notes/a b.md>)\n")
+    for name in ("@x", "@y"):
+        person.gets("/open ~/page.md")
+        assert person.gets(f"/open {name}") == "Opened my notes/a b.md\n---\n# AB"
