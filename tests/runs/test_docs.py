@@ -27,7 +27,7 @@ def test_every_message_has_its_heading(tag: str) -> None:
 def test_every_error_code_in_the_code_is_in_the_manual() -> None:
     sources = [
         *(ROOT / "src/stringd/runs").rglob("*.py"),
-        *(ROOT / "src/stringd/wire").rglob("*.py"),
+        *(ROOT / "src/stringd/wire/runs").rglob("*.py"),
     ]
     text = "\n".join(path.read_text("utf-8") for path in sources)
     codes = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', text)) | {"CANCELLED", "INTERRUPTED"}

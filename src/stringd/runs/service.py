@@ -13,9 +13,11 @@ from stringd.runs import timeline
 from stringd.runs.audience import Client
 from stringd.runs.clock import timestamp
 from stringd.runs.dispatch import Dispatcher
+from stringd.runs.equipment import Equipment, human_decided
 from stringd.runs.errors import PrepareError, RefusedError, StartError
 from stringd.runs.execution import CANCELLED, Executor
 from stringd.runs.files import FileRunStore
+from stringd.runs.guard.guards import RunGuards
 from stringd.runs.models.registry import Models
 from stringd.runs.prepare import Surroundings, check_run_id, prepare
 from stringd.runs.registry import Registry
@@ -48,10 +50,13 @@ class RunService:
         model_override: str | None = None,
         template_filters: Iterable[str] = (),
         concurrent_broadcast: bool = False,
+        equipment: Equipment | None = None,
     ) -> None:
         self.models = models or Models()
         self.registry = registry or Registry()
-        self._around = Surroundings(data_dir, project_dir, self.registry, model_override)
+        self._around = Surroundings(
+            data_dir, project_dir, self.registry, equipment or Equipment(data_dir), model_override
+        )
         self._store: RunStore = store or FileRunStore(data_dir / "runs")
         self._executor = Executor(
             self._store,
@@ -120,27 +125,36 @@ class RunService:
         """Load a run, or attach to it when it is running, and tell the client what it is."""
         run_id = request.run_id or str(uuid4())
         check_run_id(run_id)
-        earlier = self._runs.get(run_id)
+        earlier = await self._settled(run_id)
         if earlier is not None and earlier.status == "running" and earlier.prepared is not None:
             await self._attach(earlier, client, request.request_id)
             return
-        if self._stopping or (earlier is not None and earlier.live):
+        taken = earlier is not None and (earlier.live or not earlier.persistent)
+        if self._stopping or taken:
             raise PrepareError(f"Run already exists: {run_id}")
         await self._prepare(request, run_id, earlier, client)
+
+    async def _settled(self, run_id: str) -> Run | None:
+        """The run of that id, once an ending that is under way has been recorded and told."""
+        while True:
+            run = self._runs.get(run_id)
+            if run is None or run.live or run.task is None:
+                return run
+            await asyncio.wait([run.task])
 
     async def _prepare(
         self, request: requests.PrepareRun, run_id: str, earlier: Run | None, client: Client
     ) -> None:
-        seq = earlier.seq if earlier else 0
+        seq = earlier.seq if earlier else self._store.last_seq(run_id)
         run = Run(run_id, request.strategy_path or "", self._store, seq=seq)
+        if seq:
+            run.persist()
         run.subscribers = dict(earlier.subscribers) if earlier else {}
         self._runs.pop(run_id, None)
         self._runs[run_id] = run
         followed = run_id in client.runs
         self._follow(run, client)
         try:
-            if earlier is not None and earlier.task is not None:
-                await asyncio.wait([earlier.task])
             prepared = await asyncio.to_thread(
                 prepare, request, run_id, self._around, self._store, in_memory=earlier is not None
             )
@@ -157,9 +171,10 @@ class RunService:
     def _settle_in(self, run: Run, prepared: Prepared) -> None:
         run.prepared = prepared
         run.strategy_name = prepared.strategy.name
+        defaults = prepared.equipment.guard_defaults(Path(prepared.settings.cwd))
+        run.policies = RunGuards(defaults)
         if prepared.kind == "continuation":
             run.persist()
-            run.seq = run.seq or self._store.last_seq(run.id)
         self._store.save_selection(run.id, [])
 
     def _restore(self, run: Run, earlier: Run | None) -> None:
@@ -168,6 +183,7 @@ class RunService:
             return
         del self._runs[run.id]
         if earlier is not None:
+            earlier.subscribers, earlier.seq = run.subscribers, run.seq
             self._runs[run.id] = earlier
 
     async def _attach(self, run: Run, client: Client, request_id: Any) -> None:
@@ -273,8 +289,12 @@ class RunService:
             message = f"No pending question request {question} for run {request.run_id}"
             raise RefusedError("NO_PENDING_QUESTION", message)
 
-    def permission_decision(self, request: requests.PermissionDecision) -> None:
+    def permission_decision(self, request: requests.PermissionDecision, client: Client) -> None:
+        """Settle a permission request, once. Raises `RefusedError`."""
         run, wanted = self._runs.get(request.run_id), request.permission_request_id
+        prompt = run.prompts.permission(wanted) if run else None
+        if run is not None and prompt is not None:
+            self._store.append(run.id, human_decided(prompt, request.decision, client.id))
         if run is None or not run.prompts.decide_permission(wanted, request.decision):
             message = f"No pending permission request {wanted} for run {request.run_id}"
             raise RefusedError("NO_PENDING_PERMISSION", message)
