@@ -215,8 +215,15 @@ def test_includes_that_multiply_are_cut_off() -> None:
 
 def test_answers_of_actions_include_nothing() -> None:
     rendered = render_text("[!include:x](/etc/passwd)\n[L](https://l.test)\n", taken=["l"])
-    assert rendered.text == "[L][@l-2]"
+    assert rendered.text == "[!include:x](/etc/passwd)\n[L][@l-2]"
     assert rendered.auto_shortcuts == {"l-2": "https://l.test"}
+
+
+def test_answers_of_actions_declare_nothing() -> None:
+    data = "<!-- #b -->\n[@go Go](./a.md)\n```act.x\nGET http://x.test\n```\n[r]: ./b.md"
+    rendered = render_text(data, taken=["go"])
+    assert rendered.text == data.replace("[@go Go](./a.md)", "[Go][@go-2]")
+    assert rendered.auto_shortcuts == {"go-2": "./a.md"}
 
 
 def test_crlf_documents_read_like_any_other() -> None:

@@ -86,10 +86,13 @@ def render(
 
 
 def render_text(text: str, taken: Collection[str] = ()) -> Rendered:
-    """Render text that is data, such as an action's answer: links only, nothing is included."""
+    """Render text that is data, such as an action's answer: only its links change.
+
+    Directives, markers and fences of data are text. A shortcut it defines gets a free id.
+    """
     document = parse(text)
-    auto = AutoShortcuts({*document.shortcuts, *taken})
-    body = _Walk(document, auto, MenuNames(()), None).region(document, 0, len(text))
+    auto = AutoShortcuts(taken)
+    body = _Walk(document, auto, MenuNames(()), None, data=True).region(document, 0, len(text))
     return Rendered(_finished(body), auto.targets)
 
 
@@ -154,6 +157,8 @@ class _Walk:
     resolve: Resolve | None
     chain: list[str] = field(default_factory=list)
     includes: int = 0
+    data: bool = False
+    """Whether the text is data: then it declares nothing."""
 
     def block(self, ident: str) -> str:
         """A block of the root document; an include's id means what it includes."""
@@ -168,7 +173,7 @@ class _Walk:
         source = document.source
         pieces: list[str] = []
         position = start
-        for first, last, instead in _changes(document):
+        for first, last, instead in _link_changes(document) if self.data else _changes(document):
             if first < position:
                 continue
             if last > end:
@@ -209,7 +214,7 @@ class _Walk:
 
     def page_id(self, document: Document, ident: str) -> str:
         """The id under which a page shortcut resolves; included pages bring theirs along."""
-        if document is self.root:
+        if document is self.root and not self.data:
             return ident
         return self.auto.adopt(ident, self.absolute(document, document.shortcuts[ident].target))
 
@@ -264,7 +269,14 @@ def _changes(document: Document) -> list[_Change]:
         instead = Include(each.name, each.path) if expands and each.name else ""
         changes.append((each.start, each.end, instead))
     # Lines that go away come before the links on them, so those are passed over.
+    changes += _link_changes(document)
+    changes.sort(key=itemgetter(0))
+    return changes
+
+
+def _link_changes(document: Document) -> list[_Change]:
     source = document.source
+    changes: list[_Change] = []
     inline = document.defined.inline
     for link in document.links:
         target = link.target
@@ -273,7 +285,6 @@ def _changes(document: Document) -> list[_Change]:
         elif target is not None and (link.image or not shortens(target)):
             continue
         changes.append((link.label_end, link.end, link))
-    changes.sort(key=itemgetter(0))
     return changes
 
 
