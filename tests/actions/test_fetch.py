@@ -141,7 +141,7 @@ async def test_a_private_address_is_reached_only_when_it_was_asked_for() -> None
 @proves("WEB-04")
 @pytest.mark.parametrize("script", [drip, silence])
 async def test_a_slow_answer_is_given_up(script: Script) -> None:
-    with RawServer(script) as server, pytest.raises(FetchError, match="timed out after 0.5 s"):
+    with RawServer(script) as server, pytest.raises(FetchError, match="timed out after"):
         await fetch(get(server.url, timeout=0.5))
 
 
