@@ -59,10 +59,11 @@ class CallObserver(Protocol):
 class Call:
     """One call in flight, as a body sees it."""
 
-    def __init__(self, agent: "Agent", info: CallInfo, message: str) -> None:
+    def __init__(self, agent: "Agent", info: CallInfo, message: str, path: str) -> None:
         self.agent = agent
         self.info = info
         self.message = message
+        self.path = path
 
     async def emit(self, event: AgentStreamEvent) -> None:
         """Show one stream event to the hooks and to the run."""
@@ -122,8 +123,9 @@ class Agent:
         message = await self.hooks.message(info, message)
         message = await self.observer.steer(self, message)
         await self.hooks.before(info, message)
-        call = Call(self, info, message)
-        record = _record(self.name, message, await self.body.answer(call))
+        call = Call(self, info, message, path)
+        answer = await self.body.answer(call)
+        record = _record(self.name, call.message, answer)
         self.memory.records.append(record)
         await self.observer.record(record, path)
         result = _result(record.text, record)

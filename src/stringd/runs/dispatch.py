@@ -31,7 +31,7 @@ class Dispatcher:
             requests.StopRun: lambda request, _client: service.stop_run(request.run_id),
             requests.UserInput: lambda request, _client: service.user_input(request),
             requests.QuestionResponse: lambda request, _: service.question_response(request),
-            requests.PermissionDecision: lambda request, _: service.permission_decision(request),
+            requests.PermissionDecision: service.permission_decision,
             requests.UpdatePolicy: lambda request, _client: service.update_policy(request),
             requests.SteerRun: service.steer_run,
             requests.Subscribe: service.subscribe,

@@ -49,15 +49,22 @@ class CallError(ExecutionError):
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(f"LLM call failed: {_text(cause)}")
+        self.code = _code(cause)
 
 
 class StepError(ExecutionError):
     def __init__(self, step: str, cause: Exception) -> None:
         super().__init__(f'Step "{step}" failed: {_text(cause)}')
+        self.code = _code(cause)
 
 
 class ModelError(ExecutionError):
     """A model could not be found, reached or understood."""
+
+
+def _code(cause: Exception) -> str:
+    """A cause with a code of its own keeps it through every wrapping."""
+    return cause.code if isinstance(cause, ExecutionError) else ExecutionError.code
 
 
 def _text(cause: Exception) -> str:

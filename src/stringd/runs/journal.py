@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from stringd.runs.ledger import Unfinished
 from stringd.runs.timeline import (
     AgentCall,
     AnyEvent,
@@ -24,6 +25,7 @@ class Journal:
     calls: dict[str, ConversationRecord] = field(default_factory=dict)
     steering: list[str] = field(default_factory=list)
     finished: bool = False
+    unfinished: Unfinished = field(default_factory=Unfinished)
 
 
 def read_journal(events: Sequence[AnyEvent]) -> Journal:
@@ -41,6 +43,7 @@ def read_journal(events: Sequence[AnyEvent]) -> Journal:
 
 
 def _note(journal: Journal, event: AnyEvent) -> None:
+    journal.unfinished.note(event)
     match event:
         case StepCompleted(path=str(path), result=AgentCallResult() as result):
             journal.steps[path] = result

@@ -6,16 +6,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from stringd.runs import memory as retention
 from stringd.runs.agents import Answer, Call
+from stringd.runs.clock import timestamp
 from stringd.runs.models import port
 from stringd.runs.models.registry import Models
 from stringd.runs.prompt import system_prompt
 from stringd.runs.registry import Registry
+from stringd.runs.skills import prompt_section
 from stringd.runs.strategy.definition import LlmAgent
 from stringd.runs.strategy.templates import Templates
+from stringd.runs.timeline import ModelTurn
 from stringd.runs.tools.port import Tool, ToolContext
+from stringd.runs.tooluse import ToolUse, decoded
 from stringd.wire.runs import stream
 from stringd.wire.runs.types import ContextUsage, ConversationRecord, Usage
 
@@ -25,6 +30,7 @@ class RoundTrip:
     """What one answer of the model consisted of."""
 
     text: list[str] = field(default_factory=list)
+    thinking: dict[str, dict[str, Any]] = field(default_factory=dict)
     tools: list[port.ToolRequested] = field(default_factory=list)
     tokens: port.Tokens | None = None
     reason: str = "stop"
@@ -40,26 +46,33 @@ class RoundTrip:
                 "type": "tool-call",
                 "toolCallId": call.id,
                 "toolName": call.name,
-                "input": _arguments(call.args),
+                "input": decoded(call.args),
             }
             for call in self.tools
         ]
         return {
             "role": "assistant",
-            "content": ([{"type": "text", "text": text}] if text else []) + calls,
+            "content": [*self.thinking.values(), *([_text_part(text)] if text else []), *calls],
         }
 
 
-def _arguments(args: str) -> Any:
-    try:
-        return msgspec.json.decode(args)
-    except (msgspec.DecodeError, RecursionError):
-        return args
+def _text_part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
-def _as_object(args: str) -> Mapping[str, Any] | None:
-    found = _arguments(args or "{}")
-    return found if isinstance(found, dict) else None
+def _recorded_trip(turn: ModelTurn) -> RoundTrip:
+    """A round-trip an interrupted call had made, as far as its tools go."""
+    parts = turn.answer.get("content")
+    calls = [part for part in parts if part.get("type") == "tool-call"] if parts else []
+    tools = [
+        port.ToolRequested(part["toolCallId"], part["toolName"], _text_of(part["input"]))
+        for part in calls
+    ]
+    return RoundTrip(tools=tools, reason=turn.finish_reason, began=True)
+
+
+def _text_of(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 class LlmBody:
@@ -88,11 +101,18 @@ class LlmBody:
     async def answer(self, call: Call) -> Answer:
         model = self._models.resolve(self._name, self._definition)
         self.context_window = model.context_window
-        tools = [t for name in self._definition.tools if (t := self._registry.find_tool(name))]
-        system = await system_prompt(self._definition, self._templates, tools)
+        tools = self._tools()
+        skills = prompt_section(self._context.desk.skills, self._definition.skills)
+        system = await system_prompt(self._definition, self._templates, tools, skills)
         await self._retain(call, model)
         turns = _Turns(self, call, model, system, tools)
         return await turns.run(self._definition.max_steps)
+
+    def _tools(self) -> list[Tool]:
+        own = [self._registry.find_tool(name) for name in self._definition.tools]
+        mcp = self._context.desk.mcp
+        servers = self._definition.mcp_servers
+        return [tool for tool in own if tool] + list(mcp.tools(servers) if mcp else ())
 
     async def _retain(self, call: Call, model: port.Model) -> None:
         rule, memory = self._definition.retention, call.agent.memory
@@ -163,7 +183,11 @@ class _Turns:
         self._call = call
         self._model = model
         self._system = system
-        self._tools = {tool.name: tool for tool in tools}
+        self._tools = tools
+        self._use = ToolUse(call, body.tool_context, tools)
+        self._done = body.tool_context.ledger.turns(call.path)
+        if self._done:
+            call.message = self._done[0].message
         self._before = call.agent.memory.messages()
         self._turn = call.agent.memory.turns()
         self._asked = {"role": "user", "content": call.message}
@@ -172,24 +196,57 @@ class _Turns:
     async def run(self, max_steps: int) -> Answer:
         usage, last = Usage(), RoundTrip()
         context: ContextUsage | None = None
-        for _ in range(max_steps):
-            last = await self._round_trip()
-            if last.tokens is not None:
-                usage += last.tokens.usage()
-                context = last.tokens.context_usage()
-            if last.began:
-                self._answered.append(last.message())
+        for index in range(max_steps):
+            if index < len(self._done):
+                turn = self._done[index]
+                usage += turn.usage
+                context = turn.context_usage or None
+                last = _recorded_trip(turn)
+                self._answered.append(turn.answer)
+            else:
+                last = await self._round_trip()
+                spent, context = self._spend(last, context)
+                usage += spent
+                if last.began:
+                    self._answered.append(last.message())
+                if last.tools:
+                    self._note(index, last, spent, context)
             if not last.tools:
                 break
-            self._answered.append(await self._use_tools(last.tools))
+            self._answered.append(await self._use.use(last.tools, index))
         return Answer("".join(last.text), usage, context, last.reason, self._answered)
+
+    def _spend(
+        self, trip: RoundTrip, context: ContextUsage | None
+    ) -> tuple[Usage, ContextUsage | None]:
+        if trip.tokens is None:
+            return Usage(), context
+        spent = trip.tokens.usage()
+        price = getattr(self._model, "price", None)
+        self._body.tool_context.desk.budget.spend(spent, price)
+        return spent, trip.tokens.context_usage()
+
+    def _note(
+        self, index: int, trip: RoundTrip, spent: Usage, context: ContextUsage | None
+    ) -> None:
+        call = self._call
+        self._body.tool_context.ledger.turn(
+            ModelTurn(
+                ts=timestamp(),
+                path=call.path,
+                index=index,
+                message=call.message,
+                answer=trip.message(),
+                usage=spent,
+                context_usage=context or UNSET,
+                finish_reason=trip.reason,
+            )
+        )
 
     async def _round_trip(self) -> RoundTrip:
         messages = [*self._before, self._asked, *self._answered]
         turn = self._turn + sum(message["role"] == "assistant" for message in self._answered)
-        request = self._body.request(
-            self._call, self._system, messages, turn, list(self._tools.values())
-        )
+        request = self._body.request(self._call, self._system, messages, turn, self._tools)
         trip = RoundTrip()
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
@@ -205,58 +262,16 @@ class _Turns:
                 trip.text.append(text)
                 await self._call.emit(stream.Text(text=text))
             case port.ThinkingStarted(id_):
+                trip.thinking[id_] = {"type": "reasoning", "text": ""}
                 await self._call.emit(stream.ThinkingStart(id=id_))
             case port.ThinkingDelta(id_, text):
+                trip.thinking[id_]["text"] += text
                 await self._call.emit(stream.Thinking(id=id_, text=text))
-            case port.ThinkingEnded(id_):
+            case port.ThinkingEnded(id_, signature):
+                if signature:
+                    trip.thinking[id_]["signature"] = signature
                 await self._call.emit(stream.ThinkingEnd(id=id_))
             case port.ToolRequested():
                 trip.tools.append(event)
             case port.Finished(tokens, reason):
                 trip.tokens, trip.reason = tokens, reason
-
-    async def _use_tools(self, requested: Sequence[port.ToolRequested]) -> dict[str, Any]:
-        results = [await self._use_tool(call) for call in requested]
-        content = [
-            {
-                "type": "tool-result",
-                "toolCallId": result.tool_call_id,
-                "toolName": result.tool_name,
-                "output": {"type": "text", "value": result.error or result.output},
-            }
-            for result in results
-        ]
-        return {"role": "tool", "content": content}
-
-    async def _use_tool(self, asked: port.ToolRequested) -> stream.ToolResult:
-        hooks, info = self._call.agent.hooks, self._call.info
-        await self._call.emit(
-            stream.ToolCall(tool_call_id=asked.id, tool_name=asked.name, args=asked.args)
-        )
-        for hook in hooks.before_tool_call:
-            await hook(info, asked.name, asked.args)
-        result = await self._execute(asked)
-        for hook in hooks.after_tool_call:
-            await hook(info, asked.name, result.output)
-        await self._call.emit(result)
-        return result
-
-    async def _execute(self, asked: port.ToolRequested) -> stream.ToolResult:
-        tool, args = self._tools.get(asked.name), _as_object(asked.args)
-        if tool is None:
-            return _not_executed(asked, f'Tool "{asked.name}" is not available to this agent')
-        if args is None:
-            return _not_executed(asked, f'Arguments for "{asked.name}" are not a JSON object')
-        try:
-            output = (await tool.call(args, self._body.tool_context)).output
-        except Exception as error:  # noqa: BLE001  # the model is told, whatever a tool throws
-            output = f"Tool `{asked.name}` threw: {error}"
-        return stream.ToolResult(
-            tool_call_id=asked.id, tool_name=asked.name, output=output, status="completed"
-        )
-
-
-def _not_executed(asked: port.ToolRequested, why: str) -> stream.ToolResult:
-    return stream.ToolResult(
-        tool_call_id=asked.id, tool_name=asked.name, output="", status="error", error=why
-    )

@@ -1,19 +1,23 @@
 """From a request and a timeline to everything a segment needs. Touches files, not the loop."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from msgspec import UNSET
 
+from stringd.runs.budgets import Limits
+from stringd.runs.equipment import Equipment
 from stringd.runs.errors import PrepareError, StrategyFileError
 from stringd.runs.journal import read_journal
 from stringd.runs.registry import CustomType, Registry
 from stringd.runs.run import Prepared, RunSettings
+from stringd.runs.skills import Skill, find_skills
 from stringd.runs.store import RunStore
 from stringd.runs.strategy import definition as d
-from stringd.runs.strategy.discover import find
+from stringd.runs.strategy.discover import PROJECT_FOLDERS, find
 from stringd.runs.strategy.load import Known, load_strategy
 from stringd.runs.strategy.manifest import (
     check_agent_files,
@@ -36,6 +40,7 @@ class Surroundings:
     data_dir: Path
     project_dir: Path
     registry: Registry
+    equipment: Equipment
     model_override: str | None = None
 
 
@@ -61,13 +66,19 @@ def prepare(
     registry = around.registry.copy()
     if settings.manifest_path is not None:
         _load_project(Path(settings.cwd) / settings.manifest_path, registry)
+    strategy = _load(settings, registry, around)
+    skills = find_skills(around.data_dir, Path(settings.cwd), PROJECT_FOLDERS)
+    _check_skills(strategy, skills)
     return Prepared(
         kind="new" if before is None else "continuation",
         settings=settings,
-        strategy=_load(settings, registry, around),
+        strategy=strategy,
         registry=registry,
         conversation=conversation(events),
         journal=read_journal(events),
+        equipment=around.equipment,
+        limits=_limits(request),
+        skills=skills,
     )
 
 
@@ -81,6 +92,29 @@ def _settings(request: PrepareRun, before: RunStarted | None, around: Surroundin
         model_override=override or around.model_override,
         manifest_path=manifest,
     )
+
+
+def _limits(request: PrepareRun) -> Limits:
+    budget = request.budget
+    if budget is UNSET:
+        return Limits()
+    return Limits(
+        tokens=budget.tokens or None,
+        tool_calls=None if budget.tool_calls is UNSET else budget.tool_calls,
+        seconds=budget.seconds or None,
+        cost=None if budget.cost is UNSET else budget.cost,
+    )
+
+
+def _check_skills(strategy: d.Strategy, skills: Sequence[Skill]) -> None:
+    known = [skill.name for skill in skills]
+    for agent in strategy.agents.values():
+        for wanted in agent.skills if isinstance(agent, d.LlmAgent) else ():
+            if wanted not in known:
+                raise PrepareError(
+                    f'Agent "{agent.name}" requires unknown skill "{wanted}". '
+                    f"Available skills: {', '.join(known) or 'none'}"
+                )
 
 
 def _load_project(path: Path, registry: Registry) -> None:

@@ -47,6 +47,12 @@ class PendingPrompts:
     def answer_question(self, request_id: str, text: str) -> bool:
         return self._answer(RequestQuestion, request_id, text)
 
+    def permission(self, request_id: str) -> RequestPermission | None:
+        """The open permission request of that id."""
+        waiting = self._by_id.get((RequestPermission, request_id))
+        prompt = waiting.prompt if waiting else None
+        return prompt if isinstance(prompt, RequestPermission) else None
+
     def decide_permission(self, request_id: str, decision: str) -> bool:
         return self._answer(RequestPermission, request_id, decision)
 

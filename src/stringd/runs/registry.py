@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from stringd.runs.hooks import Hooks
-from stringd.runs.tools.ask import AskQuestion
+from stringd.runs.tools.built_in import built_in_tools
 from stringd.runs.tools.port import Tool
 from stringd.wire.shapes import Shape
 
@@ -43,10 +43,6 @@ class CustomType(NamedTuple):
     config: Shape | None
 
 
-def _built_in_tools() -> dict[str, Tool]:
-    return {tool.name: tool for tool in (AskQuestion(),)}
-
-
 @dataclass
 class Registry:
     """Everything registered for one run."""
@@ -54,7 +50,7 @@ class Registry:
     agents: dict[str, CustomType] = field(default_factory=dict)
     flows: dict[str, CustomType] = field(default_factory=dict)
     tools: dict[str, Tool] = field(default_factory=dict)
-    built_in: dict[str, Tool] = field(default_factory=_built_in_tools)
+    built_in: Mapping[str, Tool] = field(default_factory=built_in_tools)
     hooks: Hooks = field(default_factory=Hooks)
 
     def agent(self, type_: str, code: AgentCode, config: Shape | None = None) -> None:

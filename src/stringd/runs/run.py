@@ -1,20 +1,24 @@
 """A run as this process knows it: its state, its subscribers and its numbered broadcasts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET
 
 from stringd.runs.agents import Agent
+from stringd.runs.budgets import Limits
 from stringd.runs.clock import timestamp
+from stringd.runs.equipment import Equipment
+from stringd.runs.guard.guards import RunGuards
 from stringd.runs.journal import Journal
-from stringd.runs.policies import RunPolicies
 from stringd.runs.prompts import PendingPrompts, Prompt
 from stringd.runs.registry import Registry
+from stringd.runs.skills import Skill
 from stringd.runs.steering import Mailbox
 from stringd.runs.store import RunStore
 from stringd.runs.strategy.definition import Strategy
+from stringd.runs.tools.desk import McpTools
 from stringd.wire.runs import encode
 from stringd.wire.runs.messages import Broadcast
 from stringd.wire.runs.types import ConversationHistory, RunStatus, RunSummary
@@ -45,7 +49,11 @@ class Prepared:
     registry: Registry
     conversation: ConversationHistory
     journal: Journal
+    equipment: Equipment
     agents: dict[str, Agent] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    skills: Sequence[Skill] = ()
+    mcp: McpTools | None = None
 
 
 class Run:
@@ -66,7 +74,7 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.prompts = PendingPrompts()
         self.mailbox = Mailbox()
-        self.policies = RunPolicies()
+        self.policies = RunGuards()
         self._store = store
         self._held: list[bytes] | None = []
 
@@ -134,5 +142,5 @@ class Run:
         """Forget what only a live run needs."""
         self.prepared = None
         self.prompts = PendingPrompts()
-        self.policies = RunPolicies()
+        self.policies = RunGuards(self.policies.defaults)
         self._store.release(self.id)

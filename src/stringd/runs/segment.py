@@ -9,9 +9,11 @@ from msgspec import UNSET
 from stringd.runs import timeline
 from stringd.runs.agents import Agent, Body, CustomBody, UserBody
 from stringd.runs.clock import timestamp
+from stringd.runs.equipment import run_desk
 from stringd.runs.flows import run_entry
 from stringd.runs.hooks import Hooks
 from stringd.runs.journal import Journal
+from stringd.runs.ledger import Ledger
 from stringd.runs.loop import LlmBody
 from stringd.runs.memory import Memory
 from stringd.runs.models.registry import Models
@@ -54,11 +56,14 @@ class Segment:
         self._models = models
         self._templates = templates
         self._journal = journal or Journal()
+        self._ledger = Ledger(store, run.id, self._journal.unfinished)
+        self._desk = run_desk(run, prepared, prepared.equipment, store)
         self._agents = {name: self._agent(each) for name, each in self._definitions().items()}
 
     async def execute(self, message: str) -> str:
         """The entry flow's final text. Raises `ExecutionError`."""
-        return (await run_entry(self._prepared.strategy.flow, message, self)).text
+        async with self._desk.budget.clock():
+            return (await run_entry(self._prepared.strategy.flow, message, self)).text
 
     @property
     def hooks(self) -> Hooks:
@@ -173,7 +178,9 @@ class Segment:
                 settings = self._prepared.settings
                 model = settings.model_override or definition.model or ""
                 cwd = Path(settings.cwd)
-                context = ToolContext(self._run.id, definition.name, cwd, self._ask_question)
+                context = ToolContext(
+                    self._run.id, definition.name, cwd, self._ask_question, self._desk, self._ledger
+                )
                 return LlmBody(
                     definition,
                     model,

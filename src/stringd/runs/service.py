@@ -13,9 +13,11 @@ from stringd.runs import timeline
 from stringd.runs.audience import Client
 from stringd.runs.clock import timestamp
 from stringd.runs.dispatch import Dispatcher
+from stringd.runs.equipment import Equipment, human_decided
 from stringd.runs.errors import PrepareError, RefusedError, StartError
 from stringd.runs.execution import CANCELLED, Executor
 from stringd.runs.files import FileRunStore
+from stringd.runs.guard.guards import RunGuards
 from stringd.runs.models.registry import Models
 from stringd.runs.prepare import Surroundings, check_run_id, prepare
 from stringd.runs.registry import Registry
@@ -48,10 +50,13 @@ class RunService:
         model_override: str | None = None,
         template_filters: Iterable[str] = (),
         concurrent_broadcast: bool = False,
+        equipment: Equipment | None = None,
     ) -> None:
         self.models = models or Models()
         self.registry = registry or Registry()
-        self._around = Surroundings(data_dir, project_dir, self.registry, model_override)
+        self._around = Surroundings(
+            data_dir, project_dir, self.registry, equipment or Equipment(data_dir), model_override
+        )
         self._store: RunStore = store or FileRunStore(data_dir / "runs")
         self._executor = Executor(
             self._store,
@@ -166,6 +171,8 @@ class RunService:
     def _settle_in(self, run: Run, prepared: Prepared) -> None:
         run.prepared = prepared
         run.strategy_name = prepared.strategy.name
+        defaults = prepared.equipment.guard_defaults(Path(prepared.settings.cwd))
+        run.policies = RunGuards(defaults)
         if prepared.kind == "continuation":
             run.persist()
         self._store.save_selection(run.id, [])
@@ -282,8 +289,12 @@ class RunService:
             message = f"No pending question request {question} for run {request.run_id}"
             raise RefusedError("NO_PENDING_QUESTION", message)
 
-    def permission_decision(self, request: requests.PermissionDecision) -> None:
+    def permission_decision(self, request: requests.PermissionDecision, client: Client) -> None:
+        """Settle a permission request, once. Raises `RefusedError`."""
         run, wanted = self._runs.get(request.run_id), request.permission_request_id
+        prompt = run.prompts.permission(wanted) if run else None
+        if run is not None and prompt is not None:
+            self._store.append(run.id, human_decided(prompt, request.decision, client.id))
         if run is None or not run.prompts.decide_permission(wanted, request.decision):
             message = f"No pending permission request {wanted} for run {request.run_id}"
             raise RefusedError("NO_PENDING_PERMISSION", message)

@@ -12,6 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from stringd.runs.memory import apply_retention
 from stringd.wire.runs.types import (
     AgentCallResult,
+    ContextUsage,
     ConversationHistory,
     ConversationInput,
     ConversationRecord,
@@ -19,6 +20,7 @@ from stringd.wire.runs.types import (
     RetentionEvent,
     RunOverview,
     RunStatus,
+    Usage,
 )
 
 Ending = Literal["completed", "error", "cancelled"]
@@ -94,11 +96,52 @@ class SteerDelivered(TimelineEvent, tag="steer_delivered", kw_only=True):
     text: str
 
 
+class DecidedBy(Struct, rename="camel", kw_only=True):
+    """Who decided and by which way: a human through a client, or a policy by its name."""
+
+    kind: Literal["human", "policy"]
+    via: str
+
+
 class PermissionDecided(TimelineEvent, tag="permission_decision", kw_only=True):
+    """`operation` and `decided_by` are ours."""
+
     decision: str
     agent_name: str | UnsetType = UNSET
     tool_name: str | UnsetType = UNSET
     resource: str | UnsetType = UNSET
+    operation: str | UnsetType = UNSET
+    decided_by: DecidedBy | UnsetType = UNSET
+
+
+class ModelTurn(TimelineEvent, tag="model_turn", kw_only=True):
+    """Ours: an answer that asked for tools. `message` is what the call was about."""
+
+    path: str
+    index: int
+    message: str
+    answer: dict[str, Any]
+    usage: Usage
+    context_usage: ContextUsage | UnsetType = UNSET
+    finish_reason: str
+
+
+class ToolStarted(TimelineEvent, tag="tool_started", kw_only=True):
+    """Ours: written before a tool runs. `key` names the call for good."""
+
+    key: str
+    agent_name: str
+    tool_name: str
+    args: str
+
+
+class ToolFinished(TimelineEvent, tag="tool_finished", kw_only=True):
+    """Ours: how the tool call of that key ended."""
+
+    key: str
+    output: str
+    status: Literal["completed", "error"]
+    error: str | UnsetType = UNSET
 
 
 class ToolMutation(TimelineEvent, tag="tool_mutation", kw_only=True):
@@ -126,6 +169,9 @@ AnyEvent = (
     | SteerDelivered
     | PermissionDecided
     | ToolMutation
+    | ModelTurn
+    | ToolStarted
+    | ToolFinished
 )
 
 _decoder: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)

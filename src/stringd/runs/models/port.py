@@ -70,7 +70,10 @@ class ThinkingDelta(NamedTuple):
 
 
 class ThinkingEnded(NamedTuple):
+    """`signature` is what a provider wants back with the thought, when it does."""
+
     id: str
+    signature: str | None = None
 
 
 class ToolRequested(NamedTuple):
@@ -111,6 +114,13 @@ class ModelRequest:
     options: Mapping[str, float] = field(default_factory=dict)
     provider_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     output_schema: Mapping[str, Any] | None = None
+
+
+class Price(NamedTuple):
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
 
 
 class Model(Protocol):

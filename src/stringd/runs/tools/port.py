@@ -3,9 +3,14 @@
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-# Names a strategy may use; the file is valid even where a tool is not at hand yet.
+if TYPE_CHECKING:
+    from stringd.runs.ledger import Ledger
+    from stringd.runs.tools.desk import Desk
+
+# Names a strategy may use. `lsp_request` is known so that files naming it load; no language
+# service is ever present, and it says so.
 BUILT_IN_TOOLS: Final = (
     "read_file",
     "list_directory",
@@ -31,6 +36,8 @@ BUILT_IN_TOOLS: Final = (
     "todo_clear",
     "ask_question",
     "lsp_request",
+    "string",
+    "request_privileged",
 )
 
 
@@ -42,16 +49,43 @@ class ToolContext:
     agent_name: str
     cwd: Path
     ask: Callable[[str, str], Coroutine[Any, Any, str]]
+    desk: "Desk"
+    ledger: "Ledger"
+
+
+class ToolProblem(NamedTuple):
+    """Why a tool could not do what it was asked. `kind` is one of a fixed list of words."""
+
+    kind: str
+    message: str
+    path: str | None = None
+    details: Mapping[str, Any] | None = None
+    recoverable: bool = True
+    next_step: str | None = None
 
 
 class ToolOutput(NamedTuple):
-    """What the model reads back. A tool that failed says so in `output`; that is no error here."""
+    """What came of a call. The model reads `output` alone; `data` is for code around the run.
+
+    A tool that failed says so in `output`; that is no error of the loop.
+    """
 
     output: str
+    ok: bool = True
+    data: Mapping[str, Any] | None = None
+    error: ToolProblem | None = None
+
+
+class ToolBrokenError(Exception):
+    """The call could not be executed at all; the model gets the text as an error."""
 
 
 class Tool(Protocol):
-    """`parameters` is a JSON Schema object; `guidance` is added to the agent's prompt."""
+    """`parameters` is a JSON Schema object; `guidance` is added to the agent's prompt.
+
+    A tool may also have `repeatable` (True when calling it twice does no harm) and `origin` (the
+    MCP server it comes from).
+    """
 
     @property
     def name(self) -> str: ...

@@ -22,12 +22,22 @@ class Ping(Request, tag="ping", frozen=True, kw_only=True):
 NEITHER_ID_NOR_PATH = "prepare_run requires runId or strategyPath"
 
 
+class Budget(Struct, rename="camel", kw_only=True, frozen=True):
+    """Ours: what a run may use. `seconds` is wall time, `cost` US dollars at known prices."""
+
+    tokens: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    tool_calls: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    seconds: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
+    cost: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
+
+
 class PrepareRun(Request, tag="prepare_run", frozen=True, kw_only=True):
     run_id: Filled | UnsetType = UNSET
     strategy_path: Filled | UnsetType = UNSET
     model_override: Filled | UnsetType = UNSET
     cwd: Filled | UnsetType = UNSET
     manifest_path: Filled | UnsetType = UNSET
+    budget: Budget | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.run_id is UNSET and self.strategy_path is UNSET:

@@ -1,0 +1,101 @@
+"""One guard per tool, made when it is first needed, and changed by the human while a run lives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from stringd.runs.guard.commands import DANGEROUS
+from stringd.runs.guard.policy import (
+    CommandPolicy,
+    ForbiddenGlobs,
+    PathPolicy,
+    Policy,
+    SessionEntry,
+    Subject,
+    Verdict,
+)
+
+
+class Ruling(NamedTuple):
+    """A verdict and the policy that gave it."""
+
+    verdict: Verdict
+    policy: str
+
+
+@dataclass
+class Guard:
+    """The ordered policies of one tool."""
+
+    forbidden: ForbiddenGlobs = field(default_factory=ForbiddenGlobs)
+    commands: tuple[CommandPolicy, ...] = ()
+    session: list[SessionEntry] = field(default_factory=list)
+    read: PathPolicy = field(default_factory=lambda: PathPolicy("read"))
+    write: PathPolicy = field(default_factory=lambda: PathPolicy("write"))
+
+    def chain(self) -> list[Policy]:
+        """In the order they are asked: a newer answer of the human before an older one."""
+        dangers = [policy for policy in self.commands if policy.verdict == "deny"]
+        approvals = [policy for policy in self.commands if policy.verdict != "deny"]
+        session = reversed(self.session)
+        return [self.forbidden, *dangers, *session, *approvals, self.read, self.write]
+
+    def names(self) -> list[str]:
+        return [policy.name for policy in self.chain()]
+
+    def judge(self, subject: Subject) -> Ruling:
+        """The first answer decides; without one it is allowed."""
+        for policy in self.chain():
+            verdict = policy.judge(subject)
+            if verdict is not None:
+                return Ruling(verdict, policy.name)
+        return Ruling("allow", "no policy")
+
+
+@dataclass(frozen=True)
+class GuardDefaults:
+    """What every guard of a daemon starts with."""
+
+    forbidden_places: tuple[Path, ...] = ()
+    commands: tuple[CommandPolicy, ...] = (DANGEROUS,)
+
+
+class RunGuards:
+    """The guards of one run. They end with its segment, and every grant with them."""
+
+    def __init__(self, defaults: GuardDefaults | None = None) -> None:
+        self.defaults = defaults or GuardDefaults()
+        self._guards: dict[str, Guard] = {}
+
+    def of(self, tool: str) -> Guard:
+        if tool not in self._guards:
+            forbidden = ForbiddenGlobs(places=self.defaults.forbidden_places)
+            commands = self.defaults.commands if tool == "run_command" else ()
+            self._guards[tool] = Guard(forbidden, commands)
+        return self._guards[tool]
+
+    def remember(self, tool: str, entry: SessionEntry) -> list[str]:
+        """Keep a session answer; returns the chain as it is now."""
+        guard = self.of(tool)
+        guard.session.append(entry)
+        return guard.names()
+
+    def update(
+        self,
+        tool: str | None,
+        mode: Literal["read", "write"],
+        *,
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
+        default: Verdict | None = None,
+    ) -> list[tuple[str, list[str]]]:
+        """Change one tool's path policy, or every one that exists; returns each with its chain."""
+        tools = list(self._guards) if tool is None else [tool]
+        for name in tools:
+            guard = self.of(name)
+            policy = guard.read if mode == "read" else guard.write
+            policy.deny += deny
+            policy.allow += allow
+            policy.default = policy.default if default is None else default
+        return [(name, self.of(name).names()) for name in tools]

@@ -1,0 +1,42 @@
+"""From the text of a path to the place it really names."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from stringd.runs.guard.errors import Denied
+
+
+class Place(NamedTuple):
+    """A real path, symlinks and `..` followed. `inside` is relative to the workspace, or None."""
+
+    real: Path
+    inside: str | None
+
+    @property
+    def shown(self) -> str:
+        """How to name it to the model: relative when it is inside."""
+        return self.inside if self.inside is not None else str(self.real)
+
+
+class Workspace:
+    """The folder a run works in."""
+
+    def __init__(self, cwd: Path) -> None:
+        self.cwd = cwd
+        self.real = Path(os.path.realpath(cwd))
+
+    def place(self, text: str) -> Place:
+        """Where a path leads, whether or not anything is there yet. Raises `Denied`."""
+        if "\0" in text:
+            raise Denied("A path cannot contain a NUL character")
+        # Unlike Path.resolve, this never expands anything: a leading ~ is a plain name.
+        real = Path(os.path.realpath(self.real / text))
+        return Place(real, self.relative(real))
+
+    def relative(self, real: Path) -> str | None:
+        """A real path as seen from the workspace, or None when it is outside."""
+        try:
+            return real.relative_to(self.real).as_posix()
+        except ValueError:
+            return None

@@ -1,0 +1,112 @@
+"""The door every tool goes through: resolve, judge, ask the human, remember, record."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from stringd.runs.globs import GlobError
+from stringd.runs.guard.errors import Denied
+from stringd.runs.guard.guards import Guard, Ruling, RunGuards
+from stringd.runs.guard.paths import Place, Workspace
+from stringd.runs.guard.policy import SessionEntry, Subject
+
+Operation = Literal["fs.read", "fs.write", "fs.exec"]
+_OPERATIONS: Final[Mapping[str, Operation]] = {
+    "read": "fs.read",
+    "write": "fs.write",
+    "exec": "fs.exec",
+}
+
+
+class Wish(NamedTuple):
+    """What a tool asks the human for."""
+
+    agent_name: str
+    tool_name: str
+    operation: Operation
+    resource: str
+    details: Mapping[str, Any] | None = None
+
+
+class Verdicts(NamedTuple):
+    """How the run reaches the human and keeps what was decided.
+
+    `ask` returns the decision word; `policy_decided` records what a policy settled by itself;
+    `chain_changed` tells subscribers the policies of a tool.
+    """
+
+    ask: Callable[[Wish], Awaitable[str]]
+    policy_decided: Callable[[Wish, Literal["allow", "deny"], str], None]
+    chain_changed: Callable[[str, list[str]], None]
+
+
+class Permissions:
+    """The guards of a run's workspace, and the way to its human."""
+
+    def __init__(self, workspace: Workspace, guards: RunGuards, verdicts: Verdicts) -> None:
+        self.workspace = workspace
+        self._guards = guards
+        self._verdicts = verdicts
+
+    async def path(
+        self,
+        agent: str,
+        tool: str,
+        direction: Literal["read", "write"],
+        text: str,
+        details: Mapping[str, Any] | None = None,
+    ) -> Place:
+        """The real place a path names, allowed to be read or written. Raises `Denied`."""
+        place = self.workspace.place(text)
+        subject = Subject(direction, str(place.real), place.inside)
+        await self._authorize(agent, tool, subject, details)
+        return place
+
+    async def command(self, agent: str, tool: str, line: str, details: Mapping[str, Any]) -> None:
+        """Leave to run a command line. Raises `Denied`."""
+        await self._authorize(agent, tool, Subject("exec", line), details)
+
+    async def address(self, agent: str, tool: str, url: str, details: Mapping[str, Any]) -> None:
+        """Leave to fetch from an address that is not public. Raises `Denied`."""
+        await self._authorize(agent, tool, Subject("read", url), details)
+
+    def can_access(self, tool: str, place: Place) -> bool:
+        """Whether a place may be read without asking; used to leave things out of listings."""
+        subject = Subject("read", str(place.real), place.inside)
+        return _judge(self._guards.of(tool), subject).verdict == "allow"
+
+    async def _authorize(
+        self, agent: str, tool: str, subject: Subject, details: Mapping[str, Any] | None
+    ) -> None:
+        ruling = _judge(self._guards.of(tool), subject)
+        operation = _OPERATIONS[subject.direction]
+        wish = Wish(agent, tool, operation, subject.resource, details)
+        if ruling.verdict == "ask":
+            await self._ask(wish, subject)
+            return
+        if ruling.verdict == "deny" or ruling.policy.startswith("session-"):
+            self._verdicts.policy_decided(wish, ruling.verdict, ruling.policy)
+        if ruling.verdict == "deny":
+            raise Denied(f"{_deed(wish)} is denied by {ruling.policy}")
+
+    async def _ask(self, wish: Wish, subject: Subject) -> None:
+        decision = await self._verdicts.ask(wish)
+        verdict: Literal["allow", "deny"] = "allow" if decision.startswith("allow") else "deny"
+        if decision.endswith("-session"):
+            entry = SessionEntry(verdict, subject.direction, subject.resource)
+            chain = self._guards.remember(wish.tool_name, entry)
+            self._verdicts.chain_changed(wish.tool_name, chain)
+        if verdict == "deny":
+            raise Denied(f"{_deed(wish)} was denied by the user")
+
+
+def _judge(guard: Guard, subject: Subject) -> Ruling:
+    try:
+        return guard.judge(subject)
+    except GlobError as error:
+        # A policy that cannot be read must not open anything.
+        return Ruling("deny", str(error))
+
+
+def _deed(wish: Wish) -> str:
+    verb = {"fs.read": "Reading", "fs.write": "Writing", "fs.exec": "Running"}[wish.operation]
+    return f"{verb} {wish.resource}"

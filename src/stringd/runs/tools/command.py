@@ -1,0 +1,193 @@
+"""`run_command`: a shell command in its own process group, with a time limit."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from stringd.runs.guard.paths import Place
+from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.environment import child_environment
+from stringd.runs.tools.files.listing import check_folder
+from stringd.runs.tools.port import ToolContext, ToolOutput
+
+MAX_STREAM: Final = 1024 * 1024
+# What the model reads of each stream; all of it would crowd out everything else.
+_SHOWN: Final = 100_000
+_GRACE_SECONDS: Final = 5.0
+# When the shell is gone, what its background jobs still print is not waited for.
+_LINGER_SECONDS: Final = 1.0
+
+
+class RunCommandArguments(Arguments, frozen=True):
+    command: Annotated[str, Meta(min_length=1)]
+    cwd: str | None = None
+    timeout_ms: Annotated[int, Meta(ge=1, le=600_000)] | None = None
+    env: dict[str, str] | None = None
+
+
+@dataclass
+class Stream:
+    """The end of what a command printed: errors and results come last."""
+
+    data: bytearray = field(default_factory=bytearray)
+    truncated: bool = False
+
+    async def fill(self, reader: asyncio.StreamReader) -> None:
+        while chunk := await reader.read(65536):
+            self.data += chunk
+            if len(self.data) > MAX_STREAM:
+                self.truncated = True
+                del self.data[: len(self.data) - MAX_STREAM]
+
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace")
+
+
+@dataclass
+class Ended:
+    """How a command ended."""
+
+    stdout: Stream = field(default_factory=Stream)
+    stderr: Stream = field(default_factory=Stream)
+    returncode: int = 0
+    timed_out: bool = False
+    seconds: float = 0.0
+
+    @property
+    def signal(self) -> str | None:
+        if self.returncode >= 0:
+            return None
+        try:
+            return signal.Signals(-self.returncode).name
+        except ValueError:
+            return f"SIG{-self.returncode}"
+
+
+class RunCommand(CheckedTool[RunCommandArguments]):
+    name = "run_command"
+    description = (
+        "Run a shell command. It gets no input and no terminal; background jobs end with it."
+    )
+    takes = RunCommandArguments
+
+    async def run(self, args: RunCommandArguments, context: ToolContext) -> ToolOutput:
+        if "\0" in args.command:
+            raise ToolFailure("command_failed", "A command cannot contain a NUL character")
+        details = {"command": args.command, "cwd": args.cwd or "."}
+        permissions, agent = context.desk.permissions, context.agent_name
+        place = await permissions.path(agent, self.name, "write", args.cwd or ".", details)
+        check_folder(place)
+        await permissions.command(agent, self.name, args.command, details)
+        environment = child_environment({**(args.env or {}), "STRINGD_RUN_ID": context.run_id})
+        limit = (args.timeout_ms or 60_000) / 1000
+        ended = await execute(args.command, place, environment, limit)
+        return _answer(args.command, place, ended, limit)
+
+
+async def execute(
+    command: str, place: Place, environment: Mapping[str, str], limit: float
+) -> Ended:
+    """Run it to its end, or to the time limit; whatever is left of it is killed."""
+    shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"  # noqa: ASYNC240, PTH110
+    began = monotonic()
+    process = await asyncio.create_subprocess_exec(
+        shell,
+        "-c",
+        command,
+        cwd=place.real,
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    ended = Ended()
+    assert process.stdout is not None
+    assert process.stderr is not None
+    reading = asyncio.gather(ended.stdout.fill(process.stdout), ended.stderr.fill(process.stderr))
+    try:
+        ended.timed_out = not await _wait(process, limit)
+        if ended.timed_out:
+            await _terminate(process)
+        await _settle(reading)
+    finally:
+        _signal_group(process, signal.SIGKILL)
+        reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(process.wait())
+        with suppress(asyncio.CancelledError):
+            await reading
+    ended.returncode = process.returncode or 0
+    ended.seconds = monotonic() - began
+    return ended
+
+
+async def _wait(process: asyncio.subprocess.Process, limit: float) -> bool:
+    try:
+        async with asyncio.timeout(limit):
+            await process.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _terminate(process: asyncio.subprocess.Process) -> None:
+    _signal_group(process, signal.SIGTERM)
+    if not await _wait(process, _GRACE_SECONDS):
+        _signal_group(process, signal.SIGKILL)
+        await process.wait()
+
+
+async def _settle(reading: "asyncio.Future[Any]") -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LINGER_SECONDS):
+            await asyncio.shield(reading)
+
+
+def _signal_group(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """The child leads its own session, so its id names its whole group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _answer(command: str, place: Place, ended: Ended, limit: float) -> ToolOutput:
+    killed = ended.signal is not None
+    data = {
+        "command": command,
+        "cwd": str(place.real),
+        "exitCode": None if killed else ended.returncode,
+        "signal": ended.signal,
+        "stdout": ended.stdout.text(),
+        "stderr": ended.stderr.text(),
+        "stdoutTruncated": ended.stdout.truncated,
+        "stderrTruncated": ended.stderr.truncated,
+        "timedOut": ended.timed_out,
+        "durationMs": round(ended.seconds * 1000),
+        "platform": sys.platform,
+    }
+    return ToolOutput(_words(ended, limit), data=data)
+
+
+def _words(ended: Ended, limit: float) -> str:
+    good = ended.returncode == 0 and not ended.timed_out
+    lines = [f"STATUS: {'SUCCESS' if good else 'FAILED'}"]
+    if ended.timed_out:
+        lines.append(f"TIMED OUT after {limit:g} s; the command was ended")
+    how = f"SIGNAL: {ended.signal}" if ended.signal else f"EXIT CODE: {ended.returncode}"
+    lines += [how, "STDOUT:", _tail(ended.stdout), "STDERR:", _tail(ended.stderr)]
+    return "\n".join(lines)
+
+
+def _tail(stream: Stream) -> str:
+    text = stream.text()
+    if len(text) <= _SHOWN and not stream.truncated:
+        return text.rstrip("\n")
+    return "(the beginning was cut)\n" + text[-_SHOWN:].rstrip("\n")

@@ -1,0 +1,62 @@
+"""`string` and `request_privileged`: the other parts of this daemon, and the gate beside it."""
+
+import shlex
+from typing import Annotated
+
+from msgspec import Meta
+
+from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.port import ToolContext, ToolOutput
+
+
+class StringArguments(Arguments, frozen=True):
+    command: Annotated[str, Meta(min_length=1, description="one String command, such as /open")]
+    topic: Annotated[str, Meta(min_length=1)] | None = None
+
+
+class String(CheckedTool[StringArguments]):
+    name = "string"
+    description = (
+        "Run one String command in a topic of this daemon: open and edit documents, use apps and "
+        "their actions, or talk to a shell in a bash topic (for example topic run:bash)."
+    )
+    takes = StringArguments
+
+    async def run(self, args: StringArguments, context: ToolContext) -> ToolOutput:
+        port = context.desk.ports.string
+        if port is None:
+            raise ToolFailure("unknown", "No topics are at hand here", recoverable=False)
+        topic = args.topic or "run"
+        details = {"command": args.command, "topic": topic}
+        permissions = context.desk.permissions
+        await permissions.command(context.agent_name, self.name, args.command, details)
+        return ToolOutput(await port(topic, args.command, context.cwd))
+
+
+class PrivilegedArguments(Arguments, frozen=True):
+    pipeline: Annotated[
+        list[Annotated[list[str], Meta(min_length=1)]],
+        Meta(min_length=1, description="stages of argument lists; no shell is involved"),
+    ]
+    reason: Annotated[str, Meta(min_length=1, description="shown to the human who decides")]
+    privileged: bool | None = None
+
+
+class RequestPrivileged(CheckedTool[PrivilegedArguments]):
+    name = "request_privileged"
+    description = (
+        "Ask the human at the gate to run a command for you, as root unless privileged is false. "
+        "Waits for the decision and returns the output."
+    )
+    takes = PrivilegedArguments
+
+    async def run(self, args: PrivilegedArguments, context: ToolContext) -> ToolOutput:
+        port = context.desk.ports.privileged
+        if port is None:
+            raise ToolFailure("unknown", "No gate is at hand here", recoverable=False)
+        line = " | ".join(shlex.join(stage) for stage in args.pipeline)
+        permissions = context.desk.permissions
+        await permissions.command(context.agent_name, self.name, line, {"command": line})
+        privileged = args.privileged is not False
+        text = await port(args.pipeline, args.reason, context.cwd, privileged=privileged)
+        return ToolOutput(text)

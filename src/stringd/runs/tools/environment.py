@@ -1,0 +1,48 @@
+"""The one place where the environment of an agent's child processes is made.
+
+It is built from an allow list, so that no key or token of the daemon's own environment can leak.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from stringd.runs.tools.checked import ToolFailure
+
+_KEPT: Final = frozenset(
+    (
+        "HOME",
+        "LANG",
+        "LANGUAGE",
+        "LOGNAME",
+        "PATH",
+        "SHELL",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+    )
+)
+# Nobody is there to answer a prompt or to leave a pager.
+_QUIET: Final = {
+    "DEBIAN_FRONTEND": "noninteractive",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PAGER": "cat",
+    "TERM": "dumb",
+}
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def child_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """What a child gets, with the caller's own additions. Raises `ToolFailure`."""
+    for name, value in extra.items():
+        if not _NAME.fullmatch(name) or "\0" in value:
+            raise ToolFailure("command_failed", f"Not an environment variable: {name!r}")
+    kept = {
+        name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")
+    }
+    return {"PATH": os.defpath, **kept, **_QUIET, **extra}

@@ -1,0 +1,171 @@
+"""The one door to file contents: only places a guard has let through, and exactly those.
+
+Between the guard's answer and the opening of a file a folder could be swapped for a symlink.
+So what was opened is compared with what was allowed, and writing goes through the open folder.
+"""
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+from stringd.runs.guard.errors import Denied
+from stringd.runs.guard.paths import Place
+from stringd.runs.tools.checked import ToolFailure
+
+# Whole files are hashed and held while they are worked on.
+MAX_BYTES: Final = 64 * 1024 * 1024
+
+
+class Content(NamedTuple):
+    """A file's bytes, their hash and its permission bits."""
+
+    data: bytes
+    sha256: str
+    mode: int
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def read(place: Place) -> Content:
+    """A regular file, whole. Raises `ToolFailure`, `Denied` or `OSError`."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(place.real, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        raise missing(place) from None
+    with os.fdopen(descriptor, "rb") as file:
+        _same(descriptor, place.real)
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise ToolFailure(
+                "not_found",
+                f"{place.shown} is a directory",
+                path=place.shown,
+                next_step="use list_directory to see what is in it",
+            )
+        if not stat.S_ISREG(status.st_mode):
+            raise ToolFailure("not_found", f"{place.shown} is no regular file", path=place.shown)
+        if status.st_size > MAX_BYTES:
+            raise _too_large(place, status.st_size)
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise _too_large(place, len(data))
+    return Content(data, sha256(data), stat.S_IMODE(status.st_mode))
+
+
+def create(place: Place, data: bytes, mode: int = 0o666) -> None:
+    """A new file, whole or not at all, never over another. Raises `ToolFailure` or `OSError`."""
+    with _folder(place) as folder:
+        temporary = _temporary(folder, data, mode & ~_umask())
+        try:
+            os.link(temporary, place.real.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except FileExistsError:
+            raise exists(place) from None
+        finally:
+            os.unlink(temporary, dir_fd=folder)
+        os.fsync(folder)
+
+
+def replace(place: Place, data: bytes, mode: int) -> None:
+    """New content for a file, whole or not at all. Raises `ToolFailure` or `OSError`."""
+    with _folder(place) as folder:
+        temporary = _temporary(folder, data, mode)
+        try:
+            os.rename(temporary, place.real.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            os.unlink(temporary, dir_fd=folder)
+            raise
+        os.fsync(folder)
+
+
+def remove(place: Place) -> None:
+    """Remove a file. Raises `ToolFailure` or `OSError`."""
+    with _folder(place) as folder:
+        os.unlink(place.real.name, dir_fd=folder)
+        os.fsync(folder)
+
+
+def is_there(place: Place) -> bool:
+    return os.path.lexists(place.real)
+
+
+def missing(place: Place) -> ToolFailure:
+    return ToolFailure(
+        "not_found",
+        f"No such file: {place.shown}",
+        path=place.shown,
+        next_step="use list_directory or glob to find the right path",
+    )
+
+
+def exists(place: Place) -> ToolFailure:
+    return ToolFailure(
+        "already_exists",
+        f"{place.shown} exists already",
+        path=place.shown,
+        next_step="read it, then use write_file or edit_file",
+    )
+
+
+def _too_large(place: Place, size: int) -> ToolFailure:
+    return ToolFailure(
+        "file_too_large",
+        f"{place.shown} has {size} bytes; at most {MAX_BYTES} can be handled",
+        path=place.shown,
+        next_step="use run_command with head, tail or grep",
+    )
+
+
+@contextmanager
+def _folder(place: Place) -> Iterator[int]:
+    try:
+        descriptor = os.open(place.real.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise ToolFailure(
+            "not_found", f"The folder of {place.shown} does not exist", path=place.shown
+        ) from None
+    try:
+        _same(descriptor, place.real.parent)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _same(descriptor: int, wanted: Path) -> None:
+    """Refuse when what was opened is not what was allowed."""
+    if sys.platform == "linux" and Path(f"/proc/self/fd/{descriptor}").readlink() != wanted:
+        raise Denied(f"{wanted} changed while it was being opened")
+
+
+def _temporary(folder: int, data: bytes, mode: int) -> str:
+    name = f".{uuid4().hex}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
+        try:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        except OSError:
+            os.unlink(name, dir_fd=folder)
+            raise
+    return name
+
+
+def _umask() -> int:
+    """The process's mask, without touching it: setting it to read it would race."""
+    try:
+        for line in Path("/proc/self/status").read_text("ascii").splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    except OSError:
+        pass
+    return 0o022

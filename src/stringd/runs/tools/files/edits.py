@@ -1,0 +1,149 @@
+"""Where edits apply in a text. Pure: text and edits in, new text or a reason out.
+
+Every edit is matched against the text as it was before any of them.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from stringd.runs.tools.checked import ToolFailure
+
+# Telling where every one of many matches is helps nobody.
+_SHOWN_MATCHES: Final = 10
+
+
+class Edit(NamedTuple):
+    old: str
+    new: str
+    expected: int = 1
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
+    edit: int
+    new: str
+
+
+def apply(text: str, edits: Sequence[Edit], path: str) -> str:
+    """The text with every edit made. Raises `ToolFailure`; then nothing was changed."""
+    spans = sorted(
+        Span(start, end, index, edit.new)
+        for index, edit in enumerate(edits)
+        for start, end in _find(text, edit, index, path)
+    )
+    for first, second in pairwise(spans):
+        if second.start < first.end:
+            raise ToolFailure(
+                "overlapping_edits",
+                f"Edits {first.edit} and {second.edit} overlap in {path}",
+                path=path,
+                details={"edits": [first.edit, second.edit]},
+                next_step="combine them into one edit",
+            )
+    parts, at = [], 0
+    for span in spans:
+        parts += [text[at : span.start], span.new]
+        at = span.end
+    return "".join([*parts, text[at:]])
+
+
+def _find(text: str, edit: Edit, index: int, path: str) -> list[tuple[int, int]]:
+    found = list(_exact(text, edit.old))
+    if not found and edit.expected == 1:
+        for fallback in _FALLBACKS:
+            found = list(fallback(text, edit.old))
+            if found:
+                break
+    if not found:
+        raise ToolFailure(
+            "old_text_not_found",
+            f"Edit {index}: oldText is not in {path}",
+            path=path,
+            details={"edit": index},
+            next_step="read the file again and copy the text exactly",
+        )
+    if len(found) != edit.expected:
+        raise _wrong_count(text, edit, index, path, found)
+    return found
+
+
+def _wrong_count(
+    text: str, edit: Edit, index: int, path: str, found: Sequence[tuple[int, int]]
+) -> ToolFailure:
+    ranges = [
+        {"startLine": text.count("\n", 0, start) + 1, "endLine": text.count("\n", 0, end) + 1}
+        for start, end in found[:_SHOWN_MATCHES]
+    ]
+    where = ", ".join(str(each["startLine"]) for each in ranges)
+    return ToolFailure(
+        "multiple_matches",
+        f"Edit {index}: oldText is {len(found)} times in {path} (lines {where}), "
+        f"expected {edit.expected}",
+        path=path,
+        details={"edit": index, "matches": len(found), "ranges": ranges},
+        next_step="add surrounding lines to oldText, or set expectedOccurrences",
+    )
+
+
+def _exact(text: str, old: str) -> Iterator[tuple[int, int]]:
+    at = text.find(old)
+    while at >= 0:
+        yield at, at + len(old)
+        at = text.find(old, at + len(old))
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """Each line with the offset it begins at."""
+    found, at = [], 0
+    for line in text.split("\n"):
+        found.append((at, line))
+        at += len(line) + 1
+    return found
+
+
+def _trimmed(text: str, old: str) -> Iterator[tuple[int, int]]:
+    """Whole lines that are the same but for blanks at their ends."""
+    wanted = [line.strip() for line in old.strip("\n").split("\n")]
+    lines = _lines(text)
+    plain = [line.strip() for _, line in lines]
+    if not any(wanted):
+        return
+    for first in range(len(lines) - len(wanted) + 1):
+        if plain[first : first + len(wanted)] == wanted:
+            start, line = lines[first + len(wanted) - 1]
+            yield lines[first][0], start + len(line)
+
+
+def _normalised(text: str, old: str) -> Iterator[tuple[int, int]]:
+    """A single line in which only the amount of white space differs."""
+    words = old.split()
+    if "\n" in old.strip("\n") or not words:
+        return
+    pattern = r"[ \t]+".join(re.escape(word) for word in words)
+    for found in re.finditer(pattern, text):
+        yield found.span()
+
+
+def _anchored(text: str, old: str) -> Iterator[tuple[int, int]]:
+    """A block whose first and last lines are right, whatever stands between them."""
+    wanted = [line.strip() for line in old.strip("\n").split("\n")]
+    if len(wanted) < 3 or not wanted[0] or not wanted[-1]:
+        return
+    lines = _lines(text)
+    for first, (start, line) in enumerate(lines):
+        if line.strip() != wanted[0]:
+            continue
+        for end, last in lines[first + 2 :]:
+            if last.strip() == wanted[-1]:
+                yield start, end + len(last)
+                break
+
+
+_FALLBACKS: Final[tuple[Callable[[str, str], Iterator[tuple[int, int]]], ...]] = (
+    _trimmed,
+    _normalised,
+    _anchored,
+)

@@ -1,0 +1,127 @@
+"""One to-do list per run, shared by its agents."""
+
+from typing import NamedTuple
+
+from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.port import ToolContext, ToolOutput
+
+
+class Todo(NamedTuple):
+    id: int
+    content: str
+    done: bool = False
+
+    def line(self) -> str:
+        return f"[{'x' if self.done else ' '}] #{self.id}: {self.content}"
+
+
+class Todos:
+    """Numbers are never given twice, so that a removed item cannot be mistaken for a new one."""
+
+    def __init__(self) -> None:
+        self.items: list[Todo] = []
+        self._made = 0
+
+    def add(self, content: str) -> Todo:
+        self._made += 1
+        self.items.append(Todo(self._made, content))
+        return self.items[-1]
+
+    def find(self, number: int) -> int:
+        """The place of an item in the list. Raises `ToolFailure`."""
+        for index, item in enumerate(self.items):
+            if item.id == number:
+                return index
+        raise ToolFailure("not_found", f"There is no to-do #{number}", next_step="call todo_get")
+
+    def answer(self, lead: str = "") -> ToolOutput:
+        lines = "\n".join(item.line() for item in self.items) or "The list is empty."
+        text = f"{lead}\n{lines}" if lead else lines
+        return ToolOutput(text, data={"todos": [item._asdict() for item in self.items]})
+
+
+class Content(Arguments, frozen=True):
+    content: str
+
+
+class Number(Arguments, frozen=True):
+    id: int | str
+
+
+class Nothing(Arguments, frozen=True):
+    pass
+
+
+def _number(value: int | str) -> int:
+    text = str(value).removeprefix("#")
+    if not (text.isascii() and text.isdigit()):
+        raise ToolFailure("not_found", f"There is no to-do {value!r}", next_step="call todo_get")
+    return int(text)
+
+
+class TodoAdd(CheckedTool[Content]):
+    name = "todo_add"
+    description = "Add an item to the to-do list of this run."
+    takes = Content
+
+    async def run(self, args: Content, context: ToolContext) -> ToolOutput:
+        item = context.desk.todos.add(args.content)
+        return ToolOutput(item.line(), data=item._asdict())
+
+
+class TodoComplete(CheckedTool[Number]):
+    name = "todo_complete"
+    description = "Mark an item of the to-do list as done."
+    takes = Number
+    repeatable = True
+
+    async def run(self, args: Number, context: ToolContext) -> ToolOutput:
+        todos = context.desk.todos
+        index = todos.find(_number(args.id))
+        todos.items[index] = todos.items[index]._replace(done=True)
+        return ToolOutput(todos.items[index].line(), data=todos.items[index]._asdict())
+
+
+class TodoGet(CheckedTool[Nothing]):
+    name = "todo_get"
+    description = "Show the to-do list of this run."
+    takes = Nothing
+    repeatable = True
+
+    async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
+        return context.desk.todos.answer()
+
+
+class TodoGetNext(CheckedTool[Nothing]):
+    name = "todo_get_next"
+    description = "Show the first item of the to-do list that is not done."
+    takes = Nothing
+    repeatable = True
+
+    async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
+        waiting = next((item for item in context.desk.todos.items if not item.done), None)
+        if waiting is None:
+            return ToolOutput("Nothing is left to do.", data={"todo": None})
+        return ToolOutput(waiting.line(), data={"todo": waiting._asdict()})
+
+
+class TodoRemove(CheckedTool[Number]):
+    name = "todo_remove"
+    description = "Remove an item from the to-do list."
+    takes = Number
+
+    async def run(self, args: Number, context: ToolContext) -> ToolOutput:
+        todos = context.desk.todos
+        gone = todos.items.pop(todos.find(_number(args.id)))
+        return todos.answer(f"Removed #{gone.id}.")
+
+
+class TodoClear(CheckedTool[Nothing]):
+    name = "todo_clear"
+    description = "Remove every item from the to-do list."
+    takes = Nothing
+    repeatable = True
+
+    async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
+        context.desk.todos.items.clear()
+        return context.desk.todos.answer()
