@@ -189,7 +189,7 @@ def run_rows(daemon: Daemon, folder: Path) -> Iterator[Row]:
     one = statistics.median(complete(peer, [each]) for each in prepared(peer, path, "one", 50))
     disk = disk_floor(daemon.data_dir / "runs" / "one-0.jsonl", folder)
     yield Row(
-        "a run of three steps, alone, against its synced writes alone",
+        "a run of three steps, alone, against only writing and syncing its timeline, line by line",
         f"{1 / one:,.0f}/s",
         f"{1 / disk:,.0f}/s",
         disk / one,
@@ -208,18 +208,17 @@ def run_rows(daemon: Daemon, folder: Path) -> Iterator[Row]:
 
 
 def disk_floor(timeline: Path, folder: Path) -> float:
-    """The same lines, written and synced as often as a run must."""
+    """The same lines, each appended and synced, as the format asks."""
     lines = timeline.read_bytes().splitlines(keepends=True)
     times = []
     for number in range(50):
-        fd = os.open(folder / f"floor-{number}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         began = time.perf_counter()
+        fd = os.open(folder / f"floor-{number}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         for line in lines:
             os.write(fd, line)
-            if b'"step_started"' not in line and b'"agent_call"' not in line:
-                os.fdatasync(fd)
-        times.append(time.perf_counter() - began)
+            os.fdatasync(fd)
         os.close(fd)
+        times.append(time.perf_counter() - began)
     return statistics.median(times)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 from msgspec import UNSET
@@ -33,6 +34,9 @@ from stringd.wire.runs.types import (
     Usage,
 )
 
+# A model that does wait should not also wait for its words to be sent.
+_BREATH: Final = 8
+
 
 class Segment:
     """Runs the prepared strategy of `run` once. `journal` holds what need not be done again."""
@@ -49,6 +53,7 @@ class Segment:
         journal: Journal | None = None,
     ) -> None:
         self.usage = Usage()
+        self._texts = 0
         self.concurrent_broadcast = concurrent_broadcast
         self._run = run
         self._prepared = prepared
@@ -124,8 +129,10 @@ class Segment:
         self._describe(agent, message)
         self._run.observe(message)
         if isinstance(event, Text):
-            # A model that never waits must still let subscribers and stops through.
-            await asyncio.sleep(0)
+            self._texts += 1
+            if self._texts % _BREATH == 0:
+                # A model that never waits must still let subscribers and stops through.
+                await asyncio.sleep(0)
 
     async def output(self, agent: Agent, result: AgentCallResult) -> None:
         if not agent.body.shows:
