@@ -26,6 +26,7 @@ SUBCOMMANDS: Final = {
     "allow": Subcommand("allow", "let file commands reach a directory outside the user's home"),
     "gate": Subcommand("gate", "approve agents' commands in this terminal"),
     "request": Subcommand("request", "ask the gate to run a command"),
+    "mcp": Subcommand("mcp", "serve MCP on standard input and output, for coding agents"),
     "run": Subcommand("run", "run a strategy and watch it"),
     "runs": Subcommand("runs", "list, show, resume or stop runs"),
     "strategies": Subcommand("strategies", "list strategies, or check a file"),

@@ -9,6 +9,10 @@ try:
 except ImportError:
     import socket  # type: ignore[no-redef]
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -86,7 +90,30 @@ class Connection:
             self._socket = None
         self._buffer = b""
 
+    def stream(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> "tuple[int, dict[str, str], Iterator[bytes]]":
+        """Like `request`, but the body comes in pieces, as they arrive.
+
+        The pieces raise `TransportError` when they break off; `OSError` means the same.
+        """
+        self._send(encode_head(self.port, method, path, body, headers) + (body or b""))
+        status, answered = self._read_head()
+        return status, answered, self._pieces(answered)
+
+    def abort(self) -> None:
+        """End a request another thread waits for."""
+        if self._socket is not None:
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def _exchange(self, message: bytes) -> Reply:
+        self._send(message)
+        reply = self._read_reply()
+        if reply.closes:
+            self.close()
+        return reply
+
+    def _send(self, message: bytes) -> None:
         if self._socket is not None and self._peer_left(self._socket):
             self.close()
         if self._socket is None:
@@ -94,10 +121,6 @@ class Connection:
             self._socket.settimeout(self.timeout)
             self._socket.connect((LOOPBACK, self.port))
         self._socket.sendall(message)
-        reply = self._read_reply()
-        if reply.closes:
-            self.close()
-        return reply
 
     def _peer_left(self, connected: socket.socket) -> bool:
         """Whether an idle connection was closed meanwhile; noticed before anything is sent."""
@@ -109,7 +132,7 @@ class Connection:
         finally:
             connected.settimeout(self.timeout)
 
-    def _read_reply(self) -> Reply:
+    def _read_head(self) -> "tuple[int, dict[str, str]]":
         head = self._read_until(b"\r\n\r\n").decode("latin-1").split("\r\n")
         version, _, rest = head[0].partition(" ")
         if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
@@ -118,7 +141,20 @@ class Connection:
         for line in head[1:]:
             name, _, value = line.partition(":")
             headers[name.lower()] = value.strip()
-        status = int(rest[:3])
+        return int(rest[:3]), headers
+
+    def _pieces(self, headers: dict[str, str]) -> "Iterator[bytes]":
+        if "chunked" not in headers.get("transfer-encoding", ""):
+            size = headers.get("content-length")
+            yield self._read_to_end() if size is None else self._read_announced(int(size))
+            return
+        while size_of_piece := int(self._read_until(b"\r\n").partition(b";")[0], 16):
+            yield self._read_exactly(size_of_piece)
+            self._read_until(b"\r\n")
+        self._read_until(b"\r\n")
+
+    def _read_reply(self) -> Reply:
+        status, headers = self._read_head()
         if "chunked" in headers.get("transfer-encoding", ""):
             body = self._read_chunks()
         elif status in (204, 304):

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from stringd.runtime.runtime import Runtime
-from stringd.server import sessions, users
+from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.connection import not_an_upgrade
 from stringd.server.exec import ExecEndpoint
@@ -59,9 +59,11 @@ class App:
             ("POST", "/shutdown"): self._shutdown,
             ("GET", "/ws"): lambda _request: not_an_upgrade(),
         }
+        self._mcp = mcp.McpEndpoint(self.runtime, turns, self.runs, settings.mcp_hold)
 
     async def close(self) -> None:
         """Release what the rooms hold; the daemon is stopping."""
+        await self._mcp.close()
         await self.runtime.close()
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
@@ -92,7 +94,7 @@ class App:
             user_id = request.header(b"x-user-id")
             self._log.info("request", method=request.method, path=request.path, userId=user_id)
         if request.method == "OPTIONS":
-            return empty_response(204)
+            return mcp.preflight() if request.path == mcp.PATH else empty_response(204)
         if request.path == "/health" and request.method == "GET":
             return json_response(200, self._health())
         refusal = self.refusal(request.headers)
@@ -104,6 +106,8 @@ class App:
         endpoint = self._routes.get((request.method, request.path))
         if endpoint is not None:
             return endpoint
+        if request.path == mcp.PATH:
+            return self._mcp
         if request.method == "DELETE" and request.path.startswith(users.PATH):
             return self._users.delete
         if request.method == "DELETE" and request.path.startswith(sessions.PATH):

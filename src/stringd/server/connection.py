@@ -248,6 +248,8 @@ class Connection(asyncio.Protocol):
         self._send(request, response)
 
     def _send(self, request: Request, response: Response) -> None:
+        if self._closed:
+            return
         body = response.body
         if self._framing is not None:
             self._write_piece(body)
@@ -284,7 +286,7 @@ class Connection(asyncio.Protocol):
             await asyncio.wait((self._room,))
 
     def _write_piece(self, data: bytes) -> None:
-        if data:
+        if data and not self._closed:
             framed = self._framing is _CHUNKED
             self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if framed else data)
 

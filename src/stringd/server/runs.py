@@ -35,6 +35,12 @@ class Runs:
         self._service = service
         self._started.set()
 
+    async def service(self) -> "RunService":
+        """The service, as soon as it is there."""
+        await self._started.wait()
+        assert self._service is not None
+        return self._service
+
     async def stop(self) -> None:
         """Settle every run and hang up."""
         for task in self._waiting:

@@ -30,6 +30,7 @@ class Settings(NamedTuple):
     runtime: RuntimeSettings
     runs_port: int | None = None
     queue_timeout: float = 60.0
+    mcp_hold: float = 45.0
     allow_origins: tuple[str, ...] = ()
     log: bool = False
     runs: RunsSettings = RunsSettings()
@@ -41,10 +42,13 @@ VARIABLES: Final = {
     "STRINGD_LOG": "1 writes logs/stringd.log in the data directory",
     "STRINGD_ALLOW_ORIGINS": "web origins that may call the daemon, separated by commas",
     "STRINGD_QUEUE_TIMEOUT_MS": "longest wait for a busy topic (60000)",
+    "STRINGD_MCP_HOLD_MS": "longest an MCP call is held before it answers with a handle (45000)",
     "STRINGD_BASH_TIMEOUT_MS": "time limit of a shell command (120000)",
     "STRINGD_BASH_QUIET_MS": "silence after which a shell command is reported as running (10000)",
     "STRINGD_ACTION_TIMEOUT_MS": "time limit of an action (HTTP 60000, CLI 120000)",
     "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
+    "STRINGD_SECRETS": "keyring keeps persistent variables in the system keyring (files)",
+    "STRINGD_GITHUB_API": "where GitHub packages are listed (https://api.github.com)",
     "STRINGD_TEMPLATE_FILTERS": "filters prompt templates may use: env, file, exec (none)",
     "STRINGD_CONCURRENT_BROADCAST": "1 runs the steps of a broadcast flow side by side",
     "STRINGD_MODEL_OVERRIDE": "provider/model for every agent of every run",
@@ -69,12 +73,15 @@ def load_settings(
         http_action_timeout=action or 60.0,
         cli_action_timeout=action or 120.0,
         show_secrets=_switch(environ, "STRINGD_SHOW_SECRETS"),
+        use_keyring=_uses_keyring(environ),
+        github_api=environ.get("STRINGD_GITHUB_API", "").strip() or "https://api.github.com",
     )
     return Settings(
         port=parse_port("--port", port) or configured_port(environ),
         data_dir=data_dir,
         runtime=runtime,
         runs_port=parse_port("--runs-port", runs_port),
+        mcp_hold=_seconds(environ, "STRINGD_MCP_HOLD_MS", 45.0) or 45.0,
         queue_timeout=_seconds(environ, "STRINGD_QUEUE_TIMEOUT_MS", 60.0) or 60.0,
         allow_origins=_words(environ, "STRINGD_ALLOW_ORIGINS"),
         log=log or _switch(environ, "STRINGD_LOG"),
@@ -121,6 +128,13 @@ def _seconds(environ: Mapping[str, str], name: str, default: float | None) -> fl
 
 def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in environ.get(name, "").split(",") if word.strip())
+
+
+def _uses_keyring(environ: Mapping[str, str]) -> bool:
+    text = environ.get("STRINGD_SECRETS", "").strip() or "files"
+    if text not in ("files", "keyring"):
+        raise SettingsError(f"STRINGD_SECRETS must be files or keyring, not '{text}'")
+    return text == "keyring"
 
 
 def _switch(environ: Mapping[str, str], name: str) -> bool:

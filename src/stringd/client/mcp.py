@@ -1,0 +1,213 @@
+"""Carries MCP between standard input and output and the daemon's `/mcp`.
+
+Every line in is a JSON-RPC message; a request becomes one POST, and each message of its answer
+one line out. The daemon keeps no MCP sessions, so notifications stay here: only a cancelled
+request matters, and that is a connection to end. Standard library only: agents wait for this.
+"""
+
+import base64
+import json
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+from stringd.client.daemon import register, start
+from stringd.client.http import Connection, TransportError
+from stringd.client.identity import Identity, make_home
+
+_META_VERSION = "io.modelcontextprotocol/protocolVersion"
+_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Methods whose subject newer protocol versions want in a header too, and where it stands."""
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+INTERNAL_ERROR = -32603
+
+Json = dict[str, Any]
+
+
+class Bridge:
+    """One client on standard input and output."""
+
+    def __init__(
+        self,
+        who: Identity,
+        out: BinaryIO,
+        *,
+        cwd: str | None = None,
+        gate_socket: str | None = None,
+        tools: str | None = None,
+    ) -> None:
+        self._who = who
+        self._out = out
+        self._path = f"/mcp?tools={quote(tools, safe=',')}" if tools else "/mcp"
+        self._headers = {
+            "X-User-Id": who.user,
+            "Accept": "application/json, text/event-stream",
+            **({"X-Stringd-Cwd": quote(cwd)} if cwd else {}),
+            **({"X-Stringd-Gate-Socket": quote(gate_socket)} if gate_socket else {}),
+        }
+        self._version: str | None = None
+        self._writing = threading.Lock()
+        self._starting = threading.Lock()
+        self._ready = False
+        self._in_flight: dict[str, Connection] = {}
+        self._threads: list[threading.Thread] = []
+
+    def run(self, lines: Iterable[bytes]) -> None:
+        """Carry messages until the input ends and every request is answered."""
+        for line in lines:
+            if line.strip():
+                self._take(line)
+        for thread in self._threads:
+            thread.join()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            self._fail(None, PARSE_ERROR, "Parse error")
+            return
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            self._fail(None, INVALID_REQUEST, "Expected one JSON-RPC 2.0 message a line")
+        elif message.get("method") == "notifications/cancelled":
+            self._cancel(message)
+        elif "method" in message and "id" in message:
+            self._start(message, line)
+
+    def _start(self, message: Json, line: bytes) -> None:
+        # What follows the handshake must know which version was agreed on.
+        if message["method"] == "initialize":
+            self._answer(message, line)
+            return
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        thread = threading.Thread(target=self._answer, args=(message, line), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _cancel(self, message: Json) -> None:
+        params = message.get("params")
+        wanted = params.get("requestId") if isinstance(params, dict) else None
+        connection = self._in_flight.pop(_key(wanted), None)
+        if connection is not None:
+            connection.abort()
+
+    def _answer(self, message: Json, line: bytes) -> None:
+        connection = Connection(self._who.port)
+        key = _key(message["id"])
+        self._in_flight[key] = connection
+        try:
+            self._exchange(connection, message, line)
+        except (TransportError, OSError) as error:
+            # A cancelled request is no longer in flight, and gets no answer.
+            if key in self._in_flight:
+                self._fail(
+                    message["id"],
+                    INTERNAL_ERROR,
+                    f"stringd did not answer: {error}. What was asked for may have been done.",
+                )
+        finally:
+            self._in_flight.pop(key, None)
+            connection.close()
+
+    def _exchange(self, connection: Connection, message: Json, line: bytes) -> None:
+        headers = self._headers | self._protocol_headers(message)
+        self._ensure_daemon()
+        try:
+            status, answered, pieces = connection.stream("POST", self._path, line, headers)
+        except ConnectionRefusedError:
+            # Nothing was sent: the daemon has ended since, so start it and send now.
+            self._ready = False
+            self._ensure_daemon()
+            status, answered, pieces = connection.stream("POST", self._path, line, headers)
+        if answered.get("content-type", "").startswith("text/event-stream"):
+            for data in sse_data(pieces):
+                self._pass_on(message, data)
+        else:
+            self._whole(message, status, b"".join(pieces))
+
+    def _whole(self, message: Json, status: int, body: bytes) -> None:
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            answer = None
+        if isinstance(answer, dict) and "jsonrpc" in answer:
+            if answer.get("id") is None:
+                answer["id"] = message["id"]
+            self._pass_on(message, json.dumps(answer))
+            return
+        reason = answer.get("error") if isinstance(answer, dict) else None
+        self._fail(message["id"], INTERNAL_ERROR, f"stringd answered {status}: {reason or body!r}")
+
+    def _pass_on(self, message: Json, data: str) -> None:
+        if message["method"] == "initialize":
+            result = json.loads(data).get("result")
+            version = result.get("protocolVersion") if isinstance(result, dict) else None
+            self._version = version if isinstance(version, str) else None
+        self._write(data)
+
+    def _protocol_headers(self, message: Json) -> dict[str, str]:
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        meta = params.get("_meta")
+        version = meta.get(_META_VERSION) if isinstance(meta, dict) else None
+        if not isinstance(version, str):
+            known = self._version if message["method"] != "initialize" else None
+            return {"Mcp-Protocol-Version": known} if known else {}
+        method = str(message["method"])
+        headers = {"Mcp-Protocol-Version": _value(version), "Mcp-Method": _value(method)}
+        subject = params.get(_NAMED.get(method, ""))
+        return headers | ({"Mcp-Name": _value(subject)} if isinstance(subject, str) else {})
+
+    def _ensure_daemon(self) -> None:
+        """Start the daemon if none answers, and give a user its chosen home."""
+        with self._starting:
+            if self._ready:
+                return
+            with Connection(self._who.port, timeout=5.0) as connection:
+                try:
+                    connection.request("GET", "/health")
+                except TransportError:
+                    if not start(self._who.port):
+                        port = self._who.port
+                        raise TransportError(f"failed to start stringd on port {port}") from None
+                if self._who.home_chosen:
+                    make_home(self._who.home)
+                    register(connection, self._who.user, self._who.home)
+            self._ready = True
+
+    def _fail(self, request_id: object, code: int, text: str) -> None:
+        error = {"code": code, "message": text}
+        self._write(json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}))
+
+    def _write(self, data: str) -> None:
+        line = data.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace") + b"\n"
+        with self._writing:
+            self._out.write(line)
+            self._out.flush()
+
+
+def sse_data(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The data of each event, as soon as its last byte is there."""
+    waiting = b""
+    for piece in pieces:
+        waiting = (waiting + piece).replace(b"\r\n", b"\n")
+        *blocks, waiting = waiting.split(b"\n\n")
+        for block in blocks:
+            lines = block.decode("utf-8", "replace").split("\n")
+            data = [line[5:].removeprefix(" ") for line in lines if line.startswith("data:")]
+            if any(data):
+                yield "\n".join(data)
+
+
+def _key(request_id: object) -> str:
+    """Ids are told apart by type too: 1 is not "1"."""
+    return json.dumps(request_id)
+
+
+def _value(text: str) -> str:
+    """Text as a header value: what would not survive there is wrapped in base64."""
+    if text == text.strip() and text.isascii() and text.isprintable():
+        return text
+    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode('ascii')}?="

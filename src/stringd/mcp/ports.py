@@ -1,0 +1,72 @@
+"""What the MCP server needs of the daemon. The daemon's assembly fills these ports."""
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from stringd.wire.result import Result
+    from stringd.wire.runs.messages import DaemonMessage
+    from stringd.wire.runs.requests import ClientMessage
+
+
+class Caller(NamedTuple):
+    """Who calls: what the client program, never the model, said about itself."""
+
+    user_id: str
+    cwd: str | None = None
+    gate_socket: str | None = None
+    tools: frozenset[str] | None = None
+    """The tools this client wants; None means all."""
+
+
+class Page(NamedTuple):
+    """A document open in a topic."""
+
+    topic: str
+    uri: str
+    title: str | None
+
+
+class Commands(Protocol):
+    """Topics and the commands that run in them."""
+
+    async def run(self, caller: Caller, topic: str, cmd: str) -> "Result":
+        """Run a command in its topic's turn. Raises `InvalidTopicError`."""
+
+    def pages(self, caller: Caller) -> list[Page]:
+        """The documents the caller's topics show."""
+
+
+class RunsConnection(Protocol):
+    """One client of the runs, as on their wire."""
+
+    def send(self, request: "ClientMessage") -> None:
+        """Send a request; answers come in order."""
+
+    async def receive(self) -> "DaemonMessage":
+        """The next message. Raises `RunsGoneError` when there will be none."""
+
+    def close(self) -> None:
+        """Leave; the runs go on."""
+
+
+class Runs(Protocol):
+    """The runs of this daemon."""
+
+    async def connect(self) -> RunsConnection:
+        """Become a client of the runs."""
+
+    async def find(self, strategy: str, cwd: str | None) -> str:
+        """The path of the strategy a caller names; what names none comes back as it is."""
+
+
+class RunsGoneError(Exception):
+    """The runs have ended: the daemon is stopping."""
+
+
+class Ports(NamedTuple):
+    """Everything the server is assembled from; `hold` is how many seconds a call may last."""
+
+    commands: Commands
+    runs: Runs
+    hold: float
+    gate_socket: str

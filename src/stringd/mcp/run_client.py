@@ -1,0 +1,154 @@
+"""A client of the runs for one tool call: asks, follows a run, and says where it stands."""
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import count
+from types import TracebackType
+from typing import Final, Self
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from stringd.mcp.outcome import ToolError
+from stringd.mcp.ports import Runs, RunsConnection
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import requests as r
+
+Prompt = m.RequestInput | m.RequestQuestion | m.RequestPermission
+FINISHED: Final = ("completed", "error", "cancelled")
+
+
+@dataclass
+class Standing:
+    """Where a run stands. `status` is one of the protocol's, `result` or `error` once it ended."""
+
+    run_id: str
+    status: str = "running"
+    strategy: str = ""
+    result: str = ""
+    error: str = ""
+    doing: str = ""
+    prompts: list[Prompt] = field(default_factory=list)
+
+    @property
+    def finished(self) -> bool:
+        return self.status in FINISHED
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run needs somebody before it can go on."""
+        return not self.finished and bool(self.prompts)
+
+
+def prompt_id(prompt: Prompt) -> str:
+    """What an answer quotes; an input request has no id of its own but its agent."""
+    if isinstance(prompt, m.RequestInput):
+        return f"input:{prompt.agent_name}"
+    return str(prompt.request_id)
+
+
+class RunClient:
+    """One connection, used as `async with`."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._ids = count(1)
+        self._waiting: deque[m.DaemonMessage] = deque()
+        self._connection: RunsConnection
+
+    async def __aenter__(self) -> Self:
+        self._connection = await self._runs.connect()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    async def ask(self, request: r.ClientMessage) -> m.DaemonMessage:
+        """Send and wait for the answer. Raises `ToolError` when it is an error."""
+        request_id = f"mcp-{next(self._ids)}"
+        self._connection.send(replace(request, request_id=request_id))
+        while True:
+            message = await self._connection.receive()
+            if message.request_id != request_id:
+                self._waiting.append(message)
+            elif isinstance(message, m.Error):
+                raise ToolError(f"ERROR({message.code}): {message.message}")
+            else:
+                return message
+
+    async def tell(self, request: r.ClientMessage) -> None:
+        """Send what is only answered when it goes wrong. Raises `ToolError` when it did."""
+        request_id = f"mcp-{next(self._ids)}"
+        self._connection.send(replace(request, request_id=request_id))
+        # Requests of one client are handled in order: with the pong, the verdict is in.
+        await self.ask(r.Ping())
+        for message in self._waiting:
+            if isinstance(message, m.Error) and message.request_id == request_id:
+                raise ToolError(f"ERROR({message.code}): {message.message}")
+
+    async def standing(self, run_id: str) -> Standing:
+        """Where the run stands now; afterwards its events are heard. Raises `ToolError`."""
+        listed = await self.ask(r.ListStrategies())
+        assert isinstance(listed, m.StrategyList)
+        known = {run.run_id: run for run in listed.runs}
+        if run_id not in known or known[run_id].status in FINISHED:
+            return await self._history(run_id)
+        self._connection.send(r.Subscribe(run_id=run_id))
+        summary = known[run_id]
+        await self.ask(r.Ping())
+        standing = Standing(run_id, summary.status, summary.strategy_name)
+        while self._waiting:
+            self._take(standing, self._waiting.popleft())
+        return standing
+
+    async def follow(self, standing: Standing, seconds: float) -> None:
+        """Hear what the run does until it ends, waits for somebody, or the time is over."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not standing.finished and not standing.waits:
+                    message = (
+                        self._waiting.popleft()
+                        if self._waiting
+                        else await self._connection.receive()
+                    )
+                    if self._take(standing, message):
+                        return
+        except TimeoutError:
+            return
+
+    async def _history(self, run_id: str) -> Standing:
+        told = await self.ask(r.GetTimeline(run_id=run_id))
+        assert isinstance(told, m.RunTimeline)
+        records = [each for each in told.conversation.records if each.status != "superseded"]
+        error = "" if told.error is UNSET else f"{told.error.code}: {told.error.message}"
+        result = records[-1].text if records else ""
+        return Standing(run_id, told.run.status, told.run.strategy_name, result, error)
+
+    def _take(self, standing: Standing, message: m.DaemonMessage) -> bool:
+        """Note a message; True when it is news worth reporting."""
+        if getattr(message, "run_id", None) != standing.run_id:
+            return False
+        match message:
+            case m.StrategyCompleted():
+                standing.status, standing.result = "completed", message.result
+            case m.StrategyError():
+                cancelled = message.error.code == "CANCELLED"
+                standing.status = "cancelled" if cancelled else "error"
+                standing.error = f"{message.error.code}: {message.error.message}"
+            case m.RequestInput() | m.RequestQuestion() | m.RequestPermission():
+                standing.prompts.append(message)
+            case m.StepStarted():
+                standing.doing = message.step_name
+                return True
+            case m.AgentOutput():
+                standing.doing = f"{message.agent_name} answered"
+                return True
+            case _:
+                pass
+        return False

@@ -1,0 +1,196 @@
+"""The tools about runs: start one, look at it, wait for it, answer and steer it.
+
+A permission is never granted here: whoever asks for one must not be able to give it.
+"""
+
+import asyncio
+from pathlib import PurePath
+from secrets import token_hex
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import UNSET
+
+from stringd.mcp.jobs import BEAT_SECONDS, Report
+from stringd.mcp.outcome import Outcome, ToolError, failed, said
+from stringd.mcp.ports import Caller, Runs
+from stringd.mcp.run_client import Prompt, RunClient, Standing, prompt_id
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import requests as r
+from stringd.wire.runs.types import RunOverview
+
+Filled = Annotated[str, msgspec.Meta(min_length=1)]
+
+NOT_HERE: Final = (
+    "A permission cannot be granted from here: only the user decides, where they watch the run. "
+    "Do not try to reach the same effect another way."
+)
+
+
+class RunStrategyArguments(msgspec.Struct, forbid_unknown_fields=True):
+    strategy: Filled
+    input: str = ""
+
+
+class RunStatusArguments(msgspec.Struct, forbid_unknown_fields=True):
+    run_id: str = ""
+
+
+class AnswerArguments(msgspec.Struct, forbid_unknown_fields=True):
+    run_id: Filled
+    text: str
+    id: str = ""
+
+
+class SteerArguments(msgspec.Struct, forbid_unknown_fields=True):
+    run_id: Filled
+    text: Filled
+
+
+class RunTools:
+    """Each method is one tool; `hold` is how many seconds a call may last."""
+
+    def __init__(self, runs: Runs, hold: float) -> None:
+        self._runs = runs
+        self._hold = hold
+
+    async def run_strategy(
+        self, caller: Caller, arguments: RunStrategyArguments, report: Report
+    ) -> Outcome:
+        """Start a run and follow it."""
+        path = await self._runs.find(arguments.strategy, caller.cwd)
+        async with RunClient(self._runs) as client:
+            prepared = await client.ask(
+                r.PrepareRun(run_id=_new_run_id(path), strategy_path=path, cwd=caller.cwd or UNSET)
+            )
+            assert isinstance(prepared, m.RunPrepared)
+            standing = Standing(prepared.run_id, strategy=prepared.strategy_name)
+            await client.tell(r.StartRun(run_id=prepared.run_id, input=arguments.input))
+            return await self._follow(client, standing, report)
+
+    async def run_status(self, arguments: RunStatusArguments) -> Outcome:
+        """Where one run stands, or which runs there are."""
+        if not arguments.run_id:
+            return await self._list()
+        async with RunClient(self._runs) as client:
+            return describe(await client.standing(arguments.run_id))
+
+    async def wait(self, run_id: str, report: Report) -> Outcome:
+        """Follow a run that is under way."""
+        async with RunClient(self._runs) as client:
+            standing = await client.standing(run_id)
+            for prompt in standing.prompts:
+                if not isinstance(prompt, m.RequestPermission):
+                    return describe(standing)
+            # Who waits for a permission waits for the person, not for the request of it.
+            standing.prompts = []
+            return await self._follow(client, standing, report)
+
+    async def answer(self, arguments: AnswerArguments) -> Outcome:
+        """Give the text a run waits for."""
+        async with RunClient(self._runs) as client:
+            standing = await client.standing(arguments.run_id)
+            prompt = _wanted(standing, arguments.id)
+            if isinstance(prompt, m.RequestPermission):
+                raise ToolError(f"{_prompt_line(prompt)}\n{NOT_HERE}")
+            await client.tell(_answer(prompt, arguments))
+        return said(
+            f"Answered {prompt_id(prompt)} of run {arguments.run_id}. "
+            f'Call wait with handle "{arguments.run_id}" to go on.'
+        )
+
+    async def steer(self, arguments: SteerArguments) -> Outcome:
+        """Give a running run a text for its next agent call."""
+        async with RunClient(self._runs) as client:
+            await client.tell(r.SteerRun(run_id=arguments.run_id, text=arguments.text))
+        return said(f"Queued for the next agent call of run {arguments.run_id}.")
+
+    async def known(self) -> list[RunOverview]:
+        """Every run on disk, newest first."""
+        async with RunClient(self._runs) as client:
+            listed = await client.ask(r.ListRuns())
+            assert isinstance(listed, m.RunList)
+            return listed.runs
+
+    async def _list(self) -> Outcome:
+        runs = await self.known()
+        lines = [f"{run.run_id}  {run.status}  {run.strategy_name}" for run in runs[:50]]
+        if len(runs) > len(lines):
+            lines.append(f"… and {len(runs) - len(lines)} older ones")
+        return said("\n".join(lines) or "No runs yet. Start one with run_strategy.")
+
+    async def _follow(self, client: RunClient, standing: Standing, report: Report) -> Outcome:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        while not standing.finished and not standing.waits:
+            spent = loop.time() - started
+            if spent >= self._hold:
+                break
+            await client.follow(standing, min(BEAT_SECONDS, self._hold - spent))
+            if not standing.finished:
+                doing = standing.doing or standing.status
+                await report(loop.time() - started, f"{standing.strategy}: {doing}")
+        return describe(standing)
+
+
+def describe(standing: Standing) -> Outcome:
+    """What the model reads about a run."""
+    name = f"Run {standing.run_id} ({standing.strategy})"
+    if standing.status == "completed":
+        return said(f"{name} completed.\n---\n{standing.result}")
+    if standing.finished:
+        return failed(f"{name} ended: {standing.error or standing.status}")
+    if not standing.prompts:
+        return said(
+            f"{name} is {standing.status}{f': {standing.doing}' if standing.doing else ''}.\n"
+            f'It goes on by itself; do not start it again. Call wait with handle "'
+            f'{standing.run_id}" for its result.'
+        )
+    lines = [f"{name} waits:", *(f"- {_prompt_line(prompt)}" for prompt in standing.prompts)]
+    if any(not isinstance(prompt, m.RequestPermission) for prompt in standing.prompts):
+        lines.append("Give the text it wants with answer (run_id, text, id).")
+    if any(isinstance(prompt, m.RequestPermission) for prompt in standing.prompts):
+        lines.append(f'{NOT_HERE} Call wait with handle "{standing.run_id}" to go on waiting.')
+    return said("\n".join(lines))
+
+
+def _new_run_id(path: str) -> str:
+    """A short name that is easy to repeat: the file's, and a few random characters."""
+    return f"{PurePath(path).stem.replace(' ', '-').lstrip('.')[:40]}-{token_hex(3)}"
+
+
+def _prompt_line(prompt: Prompt) -> str:
+    match prompt:
+        case m.RequestInput():
+            wanted = prompt.prompt or "input"
+            return f"{prompt_id(prompt)}: agent {prompt.agent_name} asks for: {wanted}"
+        case m.RequestQuestion():
+            return f"{prompt_id(prompt)}: agent {prompt.agent_name} asks: {prompt.question}"
+        case m.RequestPermission():
+            wanted = f"{prompt.operation} on {prompt.resource}"
+            return f"{prompt_id(prompt)}: agent {prompt.agent_name} asks permission for {wanted}"
+
+
+def _wanted(standing: Standing, wanted: str) -> Prompt:
+    """The prompt an answer is for. Raises `ToolError` when that is not clear."""
+    if standing.finished:
+        raise ToolError(f"Run {standing.run_id} has ended: {standing.status}.")
+    found = [p for p in standing.prompts if not wanted or prompt_id(p) == wanted]
+    if not wanted:
+        found = [p for p in found if not isinstance(p, m.RequestPermission)] or found
+    if not found:
+        raise ToolError(f"Run {standing.run_id} waits for no such answer.")
+    if len(found) > 1:
+        lines = "\n".join(f"- {_prompt_line(prompt)}" for prompt in found)
+        raise ToolError(f"Run {standing.run_id} waits for several; give the id of one:\n{lines}")
+    return found[0]
+
+
+def _answer(prompt: Prompt, arguments: AnswerArguments) -> r.ClientMessage:
+    if isinstance(prompt, m.RequestInput):
+        return r.UserInput(
+            run_id=arguments.run_id, agent_name=prompt.agent_name, text=arguments.text
+        )
+    return r.QuestionResponse(
+        run_id=arguments.run_id, question_request_id=prompt_id(prompt), response=arguments.text
+    )

@@ -1,0 +1,118 @@
+"""From a tool's name and arguments to its outcome."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+
+from stringd.mcp.gate import ExecuteArguments, execute
+from stringd.mcp.jobs import Jobs, Report
+from stringd.mcp.outcome import Outcome, ToolError, failed
+from stringd.mcp.ports import Caller, Ports, RunsGoneError
+from stringd.mcp.run_tools import (
+    AnswerArguments,
+    RunStatusArguments,
+    RunStrategyArguments,
+    RunTools,
+    SteerArguments,
+)
+from stringd.wire import chanflow
+from stringd.wire.exec import command_label
+from stringd.wire.result import Result, response_text
+from stringd.wire.topic import InvalidTopicError, parse_topic
+
+Filled = Annotated[str, msgspec.Meta(min_length=1)]
+_T = TypeVar("_T")
+_JOB: Final = "job-"
+
+
+class StringArguments(msgspec.Struct, forbid_unknown_fields=True):
+    topic: Filled
+    cmd: Filled
+
+
+class WaitArguments(msgspec.Struct, forbid_unknown_fields=True):
+    handle: Filled
+
+
+class Tools:
+    """Every tool of the server."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._jobs = Jobs(ports.hold)
+        self.runs = RunTools(ports.runs, ports.hold)
+
+    async def close(self) -> None:
+        """End the calls that go on without their callers."""
+        await self._jobs.close()
+
+    async def call(
+        self, caller: Caller, name: str, arguments: Mapping[str, Any], report: Report
+    ) -> Outcome:
+        """The outcome of one call; what cannot be done is an outcome too."""
+        try:
+            return await self._call(caller, name, arguments, report)
+        except ToolError as error:
+            return failed(str(error))
+        except RunsGoneError:
+            return failed("The daemon is stopping.")
+
+    async def _call(
+        self, caller: Caller, name: str, arguments: Mapping[str, Any], report: Report
+    ) -> Outcome:
+        match name:
+            case "string":
+                return await self._string(caller, _read(arguments, StringArguments), report)
+            case "execute":
+                return await self._execute(caller, _read(arguments, ExecuteArguments), report)
+            case "wait":
+                return await self._wait(caller, _read(arguments, WaitArguments), report)
+            case "run_strategy":
+                wanted = _read(arguments, RunStrategyArguments)
+                return await self.runs.run_strategy(caller, wanted, report)
+            case "run_status":
+                return await self.runs.run_status(_read(arguments, RunStatusArguments))
+            case "answer":
+                return await self.runs.answer(_read(arguments, AnswerArguments))
+            case "steer":
+                return await self.runs.steer(_read(arguments, SteerArguments))
+        raise ToolError(f"Unknown tool: {name}")
+
+    async def _string(self, caller: Caller, arguments: StringArguments, report: Report) -> Outcome:
+        try:
+            topic = parse_topic(arguments.topic).canonical
+        except InvalidTopicError as error:
+            return block(arguments.topic, Result.error("INVALID_TARGET", str(error)))
+
+        async def run() -> Outcome:
+            return block(topic, await self._ports.commands.run(caller, topic, arguments.cmd))
+
+        what = f"{topic} {command_label(arguments.cmd)}"
+        return await self._jobs.run(caller.user_id, what, run(), report)
+
+    async def _execute(
+        self, caller: Caller, arguments: ExecuteArguments, report: Report
+    ) -> Outcome:
+        socket = caller.gate_socket or self._ports.gate_socket
+        work = execute(socket, arguments)
+        return await self._jobs.run(
+            caller.user_id, "waiting for the user and the command", work, report
+        )
+
+    async def _wait(self, caller: Caller, arguments: WaitArguments, report: Report) -> Outcome:
+        if arguments.handle.startswith(_JOB):
+            return await self._jobs.resume(caller.user_id, arguments.handle, report)
+        return await self.runs.wait(arguments.handle, report)
+
+
+def block(topic: str, result: Result) -> Outcome:
+    """A command's reply as the model reads it."""
+    return Outcome((chanflow.encode(topic, response_text(result)),), is_error=not result.ok)
+
+
+def _read(arguments: Mapping[str, Any], kind: type[_T]) -> _T:
+    try:
+        return msgspec.convert(dict(arguments), kind)
+    except msgspec.ValidationError as error:
+        raise ToolError(f"Invalid arguments: {error}") from None

@@ -1,0 +1,134 @@
+"""The ports of the MCP server, filled with this daemon's rooms."""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, unquote
+
+from stringd.client.gate import default_socket
+from stringd.mcp.ports import Caller, Page, Ports, RunsGoneError
+from stringd.mcp.server import McpServer
+from stringd.server.exec import working_directory
+from stringd.wire.body import BodyError
+from stringd.wire.runs.codec import decode_message, encode_request
+from stringd.wire.topic import parse_topic
+
+if TYPE_CHECKING:
+    from stringd.runs.service import RunService
+    from stringd.runtime.runtime import Runtime
+    from stringd.server.runs import Runs
+    from stringd.server.turns import Turns
+    from stringd.wire.result import Result
+    from stringd.wire.runs.messages import DaemonMessage
+    from stringd.wire.runs.requests import ClientMessage
+
+DEFAULT_USER: Final = "default"
+
+
+def assemble(runtime: "Runtime", turns: "Turns", runs: "Runs", hold: float) -> McpServer:
+    """The MCP server of this daemon; `hold` is how many seconds a call may last."""
+    ports = Ports(
+        DaemonCommands(runtime, turns),
+        DaemonRuns(runs, runtime.settings.data_dir),
+        hold,
+        default_socket(),
+    )
+    return McpServer(ports, _who_calls)
+
+
+def _who_calls(request: Any) -> Caller:
+    """The caller of a request the SDK hands back to us."""
+    return caller(dict(request.scope["headers"]), request.scope["query_string"])
+
+
+def caller(headers: Mapping[bytes, bytes], query: bytes) -> Caller:
+    """Who a request says it comes from. Raises `BodyError` for a name that is no file name."""
+    user_id = headers.get(b"x-user-id", b"").decode("utf-8", "replace").strip() or DEFAULT_USER
+    if not user_id.isprintable() or "/" in user_id or user_id in (".", ".."):
+        raise BodyError("X-User-Id must be a plain name")
+    tools = parse_qs(query.decode("utf-8", "replace")).get("tools")
+    return Caller(
+        user_id,
+        working_directory(_path(headers, b"x-stringd-cwd")),
+        _path(headers, b"x-stringd-gate-socket"),
+        frozenset(tools[-1].split(",")) if tools else None,
+    )
+
+
+def _path(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
+    """A path in a header; our clients percent-encode it, since it may hold any character."""
+    return unquote(headers.get(name, b"").decode("utf-8", "replace")) or None
+
+
+class DaemonCommands:
+    """The `Commands` port on this daemon's runtime."""
+
+    def __init__(self, runtime: "Runtime", turns: "Turns") -> None:
+        self._runtime = runtime
+        self._turns = turns
+
+    async def run(self, caller: Caller, topic: str, cmd: str) -> "Result":
+        return await self._turns.run(caller.user_id, parse_topic(topic), cmd, caller.cwd)
+
+    def pages(self, caller: Caller) -> list[Page]:
+        found = []
+        for slot in self._runtime.sessions(caller.user_id):
+            meta = slot.session.meta() if slot.session else None
+            if meta is not None:
+                found.append(Page(slot.topic.canonical, meta.uri, meta.title))
+        return found
+
+
+class DaemonRuns:
+    """The `Runs` port: clients of the run service without a socket between."""
+
+    def __init__(self, runs: "Runs", data_dir: Path) -> None:
+        self._runs = runs
+        self._data_dir = data_dir
+
+    async def find(self, strategy: str, cwd: str | None) -> str:
+        return await asyncio.to_thread(
+            _find_strategy, strategy, Path(cwd) if cwd else Path.cwd(), self._data_dir
+        )
+
+    async def connect(self) -> "InnerConnection":
+        return InnerConnection(await self._runs.service())
+
+
+class InnerConnection:
+    """One client of the runs inside the daemon; it says and hears what a WebSocket would."""
+
+    def __init__(self, service: "RunService") -> None:
+        self._news = asyncio.Event()
+        self._client = service.connect(self._news.set)
+        self._frames: deque[bytes] = deque()
+
+    def send(self, request: "ClientMessage") -> None:
+        self._client.receive(encode_request(request))
+
+    async def receive(self) -> "DaemonMessage":
+        while not self._frames:
+            self._news.clear()
+            self._frames.extend(self._client.take())
+            if not self._frames:
+                if self._client.closing:
+                    self.close()
+                    raise RunsGoneError
+                await self._news.wait()
+        return decode_message(self._frames.popleft())
+
+    def close(self) -> None:
+        self._client.gone()
+
+
+def _find_strategy(name: str, cwd: Path, data_dir: Path) -> str:
+    """A file of that path, else the discovered strategy of that name."""
+    from stringd.runs.strategy.discover import discover
+
+    if (cwd / name).is_file() or name.startswith("@"):
+        return name
+    found = discover(cwd, data_dir).strategies
+    match = [each for each in found if name in (each.name, each.label, each.path.stem)]
+    return str(match[0].path.resolve()) if match else name
