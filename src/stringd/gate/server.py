@@ -12,7 +12,7 @@ import struct
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
 from stringd import __version__
@@ -34,6 +34,7 @@ LINGER_BYTES: Final = 4 * 1024 * 1024
 MAX_CONNECTIONS: Final = 512
 _ACCEPT_PAUSE: Final = 0.05
 _READ_BYTES: Final = 65_536
+_WRITE_BYTES: Final = 1_048_576
 
 
 class _Connection(Protocol):
@@ -308,17 +309,18 @@ def _send(connection: socket.socket, pieces: Sequence[bytes | memoryview]) -> No
         return
 
 
-def _joined(pieces: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
-    """Small pieces in one write, large ones as they are."""
-    joined: list[bytes | memoryview] = []
-    small = b""
+def _joined(pieces: Sequence[bytes | memoryview]) -> Iterator[bytes]:
+    """The pieces in writes of about a megabyte: few enough calls, little enough to copy."""
+    held: list[bytes | memoryview] = []
+    size = 0
     for piece in pieces:
-        if len(piece) <= _READ_BYTES:
-            small += piece
-            continue
-        joined += [small, piece]
-        small = b""
-    return [piece for piece in [*joined, small] if piece]
+        held.append(piece)
+        size += len(piece)
+        if size >= _WRITE_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def _executable(pid: int) -> str:
