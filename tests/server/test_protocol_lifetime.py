@@ -86,6 +86,19 @@ def test_a_command_that_does_not_finish_is_ended(tmp_path: Path) -> None:
     assert b"event: head" in names or names == b""
 
 
+@proves("HEALTH-04")
+def test_what_still_waits_when_the_daemon_ends_is_not_run(tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    with Daemon(tmp_path) as daemon:
+        user = User(daemon.port, "default", tmp_path / "home")
+        with Blocked(user), Wire(daemon.port) as waiting:
+            waiting.send(user.message(f"/exec touch {mark}"))
+            while user.sessions()["file:main"]["queue_length"] != 1:
+                pass
+            assert daemon.stop() == 0
+    assert not mark.exists()
+
+
 def _until_refused(port: int) -> None:
     """Return when nobody takes connections any more; the test's own limit bounds it."""
     while True:

@@ -1,6 +1,7 @@
 """One command at a time per topic; sixteen may wait."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,6 +119,19 @@ def test_who_only_stops_sending_still_gets_the_answer(user: User) -> None:
     with Blocked(user) as blocked:
         blocked.wire.end()
         assert [name for name, _ in blocked.finish()] == ["head", "content", "done"]
+
+
+@proves("QUEUE-07")
+def test_who_waited_and_stops_sending_while_it_runs_still_gets_the_answer(user: User) -> None:
+    pipe = user.home / "second"
+    os.mkfifo(pipe)
+    with Blocked(user) as first, line(user, 1, f"/exec cat {pipe}") as (second,):
+        first.finish()
+        _, headers = second.head()
+        second.end()
+        with open(pipe, "w", encoding="utf-8") as writer:
+            writer.write("still here")
+        assert events(second.body(headers))[1][1].endswith("still here")
 
 
 @proves("QUEUE-03", "QUEUE-04", "HTTP-09")

@@ -34,9 +34,13 @@ class Runtime(Workspace):
     def __init__(self, settings: "RuntimeSettings") -> None:
         super().__init__(settings)
         self.run_default = act.run_default
+        self._closed = False
 
     def execute(self, slot: Slot, text: str, cwd: str | None = None) -> Answer | Awaitable[Answer]:
         """Run one command in the slot's turn; what answers at once needs no awaiting."""
+        if self._closed:
+            # Those who waited behind a command that stopping has ended must not start now.
+            return Answer(Result.error("CONFLICT", "Not run: stringd is shutting down."), None)
         session = self.session(slot)
         try:
             outcome = dispatch(self, session, text, cwd)
@@ -47,6 +51,11 @@ class Runtime(Workspace):
         if not text.startswith(_READ_ONLY):
             self._keep(slot, session)
         return Answer(outcome, session.meta())
+
+    async def close(self) -> None:
+        """Release every session; the daemon is stopping."""
+        self._closed = True
+        await super().close()
 
     async def _finish(self, slot: Slot, session: Session, outcome: Awaitable[Result]) -> Answer:
         try:

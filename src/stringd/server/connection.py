@@ -142,7 +142,7 @@ class Connection(asyncio.Protocol):
             return False
         # Half-closed: whoever waits in a queue has left, whoever already runs may still read.
         self._half_closed = True
-        if self._left is not None:
+        if self._left is not None and self._framing is None:
             return False
         self._current.keep_alive = False
         return True
