@@ -101,7 +101,7 @@ def _write(call: Call) -> Result:
     )
     done = edit_file(call, file_of(call, order), lambda old: _in_style(old, text), rules)
     message = f"Written: {order.typed} ({done.size} bytes, {line_count(text)} lines)"
-    return _confirmation(order.typed, message, done)
+    return _confirmation(order.typed, message, done, whole=True)
 
 
 def _append(call: Call) -> Result:
@@ -126,7 +126,7 @@ def _edit(call: Call, order: Order) -> Result:
     rules = EditRules(may_create=True, force="--force" in order.switches)
     done = edit_file(call, file_of(call, order), lambda old: _in_style(old, text), rules)
     message = f"Edited {order.typed} ({done.lines} lines, whole file)"
-    return _confirmation(order.typed, message, done)
+    return _confirmation(order.typed, message, done, whole=True)
 
 
 def _replace(call: Call) -> Result:
@@ -212,9 +212,9 @@ def _replace_text(call: Call, order: Order, body: str) -> Result:
     return _confirmation(order.typed, f"Replaced {count} {noun} in {order.typed}", done)
 
 
-def _confirmation(typed: str, message: str, done: Edited) -> Result:
+def _confirmation(typed: str, message: str, done: Edited, *, whole: bool = False) -> Result:
     feedback = f"{typed} — {done.diff.summary}"
-    if done.blind:
+    if whole and done.blind:
         feedback = f"{feedback} (overwrote text this topic had not read; /undo restores it)"
     shown = done.diff.chanflow if done.diff.changed else None
     return Result.done(message, feedback=feedback, diff=shown, mode="edit")
