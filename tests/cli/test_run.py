@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -147,14 +148,20 @@ def test_strategies_lists_and_checks(daemon: Daemon) -> None:
 
 
 class Terminal:
-    """`stringd` in a real terminal, read until a text appears."""
+    """`stringd` on a real terminal, read until a text appears."""
 
     def __init__(self, daemon: Daemon, *args: str) -> None:
-        self.child, self._master = pty.fork()
-        if self.child == 0:
-            os.chdir(daemon.directory)
-            environment = {**daemon.child_environment(), "TERM": "xterm", "COLUMNS": "90"}
-            os.execve(sys.executable, [sys.executable, "-m", "stringd", *args], environment)
+        self._master, slave = pty.openpty()
+        self.child = subprocess.Popen(
+            [sys.executable, "-m", "stringd", *args],
+            env={**daemon.child_environment(), "TERM": "xterm", "COLUMNS": "90"},
+            cwd=daemon.directory,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
         self.shown = ""
 
     def until(self, text: str) -> None:
@@ -168,15 +175,11 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def ended(self) -> int:
-        while True:
-            try:
-                if not os.read(self._master, 65536):
-                    break
-            except OSError:
-                break
-        code = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+        with suppress(OSError):
+            while os.read(self._master, 65536):
+                pass
         os.close(self._master)
-        return code
+        return self.child.wait(WAIT_SECONDS)
 
 
 def test_the_live_view_asks_inline_and_shows_the_flow(daemon: Daemon) -> None:
@@ -201,7 +204,7 @@ def test_typing_while_it_runs_steers_it(daemon: Daemon) -> None:
 def test_ctrl_c_stops_the_run_and_says_so(daemon: Daemon) -> None:
     terminal = Terminal(daemon, "run", "hello", "--run-id", "interrupted")
     terminal.until("you needs input")
-    os.kill(terminal.child, signal.SIGINT)
+    terminal.child.send_signal(signal.SIGINT)
     terminal.until("CANCELLED")
     assert terminal.ended() == 130
     listed = json.loads(stringd(daemon, "runs", "--json").stdout)
