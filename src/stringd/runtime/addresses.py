@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
+from stringd.documents import parse_target
 from stringd.runtime.errors import CommandError
 from stringd.runtime.manifest import Manifest
 from stringd.runtime.page import Page, is_web
@@ -34,18 +35,31 @@ class Destination(NamedTuple):
 
     typed: str
     address: FilePath | WebAddress | None
-    block: str | None
+    block: str | None = None
+    lines: tuple[int, int] | None = None
+
+    @property
+    def part(self) -> str:
+        """What of the document is wanted, as it is written after its path; nothing for all."""
+        if self.lines is not None:
+            first, last = self.lines
+            return f":L{first}" if first == last else f":L{first}-L{last}"
+        return f"#{self.block}" if self.block else ""
 
 
 def destination(call: "Call", target: str) -> Destination:
-    """Understand a target: path, URL, `#block`, `@shortcut` or package. Raises `CommandError`."""
-    address, mark, block = target.partition("#")
-    wanted = block if mark and block else None
+    """Understand a target: path, URL, `@shortcut` or package, each with `#block` or `:L5-L10`.
+
+    Raises `CommandError`.
+    """
+    address, block, first, last = parse_target(target)
+    lines = (first, last) if first is not None and last is not None else None
+    wanted = block or None
     if address.startswith("@"):
-        return _through_shortcut(call, address, wanted)
+        return _through_shortcut(call, address, wanted)._replace(lines=lines)
     if not address:
-        return Destination(target, None, wanted)
-    return Destination(address, resolve(call, address), wanted)
+        return Destination(target, None, wanted, lines)
+    return Destination(address, resolve(call, address), wanted, lines)
 
 
 def resolve(call: "Call", typed: str) -> FilePath | WebAddress:

@@ -181,6 +181,7 @@ def test_exact_text_is_replaced_literally(person: Person) -> None:
         ("/replace a.txt\n---\nx", "INVALID_PAYLOAD", "Old text cannot be empty."),
         ("/replace a.txt\nzz\n---\nx", "NOT_FOUND", "Old text not found in a.txt."),
         ("/replace gone.txt\nzz\n---\nx", "NOT_FOUND", "File not found: gone.txt"),
+        ("/replace a.txt:L1-\nx", "INVALID_TARGET", "Not a line range: a.txt:L1-"),
         ("/write", "INVALID_TARGET", "Usage: /write"),
         ("/write a.txt", "INVALID_TARGET", "Usage: /write"),
         ("/append", "INVALID_TARGET", "Usage: /append"),

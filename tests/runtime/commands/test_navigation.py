@@ -139,6 +139,27 @@ def test_a_directory_with_an_index_opens_it(person: Person) -> None:
     assert person.gets("/open app") == "Opened app/string.md\n---\n# The app"
 
 
+def test_lines_of_a_document_are_opened_exactly(person: Person) -> None:
+    person.put("code.py", "def f():\r\n    return [a](https://x.test)\r\n\r\n    # end\r\n")
+    person.put("b.md", "# B\n")
+    person.gets("/open b.md")
+    said = person.says("/open code.py:L2-L4")
+    assert said.text == ("Opened code.py:L2-L4\n---\n    return [a](https://x.test)\n\n    # end")
+    assert (said.meta["current_block"], said.meta["history_length"]) == (None, 1)
+    assert person.gets("/open :L1") == "Opened code.py:L1\n---\ndef f():"
+    assert person.gets("/open :L2-4").startswith("Opened code.py:L2-L4\n")
+    assert person.says("/info").meta["history_length"] == 1
+    assert person.gets("/back").startswith("Back to b.md\n")
+    refused = person.fails("/open code.py:L9")
+    assert refused.code == "INVALID_TARGET"
+    assert refused.message == (
+        "Line range out of bounds: code.py:L9 (file has 5 lines)\n"
+        "Recovery: run /edit code.py for current line numbers."
+    )
+    assert person.fails("/open code.py:L3-L2").message == "Invalid line range: L3-L2"
+    assert "file:      b.md" in person.gets("/info")
+
+
 @proves("CMD-36")
 def test_an_image_is_described_and_the_document_stays(person: Person) -> None:
     person.put("plan.md", PLAN)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Final
 
+from stringd.documents import DocumentError, lines_text
 from stringd.runtime.addresses import Destination, WebAddress, destination
 from stringd.runtime.call import Call
 from stringd.runtime.commands.listing import list_directory
@@ -49,9 +50,9 @@ def open_(call: Call) -> Result | Awaitable[Result]:
         return edit(call._replace(line=call.line._replace(argument=target[7:].strip(), body=None)))
     going = destination(call, target)
     if going.address is None:
-        return _open_block(call, going)
+        return _open_here(call, going)
     if isinstance(going.address, WebAddress):
-        return _open_web(call, going.address, going.block)
+        return _open_web(call, going, going.address)
     return _open_local(call, going, going.address)
 
 
@@ -92,27 +93,43 @@ def source(call: Call) -> Result:
 
 def visit(call: Call, page: Page, block: str | None) -> str:
     """Make a loaded page current, push the previous one, and render it."""
-    session = call.session
     if block is not None and not page.document.has_block(block):
         raise _no_such_block(call, page, block)
+    return show(call, _go(call, page, block))
+
+
+def _go(call: Call, page: Page, block: str | None) -> Location:
+    session = call.session
     if session.location is not None:
         session.history.append(session.location)
         del session.history[:-MAX_HISTORY]
     session.location = Location(page.uri, block, page)
     session.directory = None
-    return show(call, session.location)
+    return session.location
 
 
-def _open_block(call: Call, going: Destination) -> Result:
-    """`#block` of the current document: the view changes, the history does not."""
+def _open_here(call: Call, going: Destination) -> Result:
+    """A part of the current document: the view changes, the history does not."""
     page = current_page(call)
     block = going.block
+    message = f"Opened {call.session.shown(page.uri)}{going.part}"
+    if going.lines is not None:
+        return Result.page(message, _lines(page, going, call.session.shown(page.uri)))
     if block is not None and not page.document.has_block(block):
         raise _no_such_block(call, page, block)
     call.session.location = Location(page.uri, block, page)
-    suffix = f"#{block}" if block else ""
-    message = f"Opened {call.session.shown(page.uri)}{suffix}"
     return Result.page(message, show(call, call.session.location))
+
+
+def _lines(page: Page, going: Destination, path: str) -> str:
+    """Lines of a document's source, exactly. Raises `CommandError`."""
+    document = page.document
+    first, last = going.lines or (1, 1)
+    try:
+        text = document.source if document.converted else document.original
+        return lines_text(text, first, last).replace("\r\n", "\n")
+    except DocumentError as error:
+        raise CommandError(error.code, error.message(path)) from error
 
 
 def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awaitable[Result]:
@@ -128,19 +145,19 @@ def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awai
     if is_large(file.real):
         return _open_large(call, going, file)
     page = _load(call, going, file)
-    result = _opened(call, page, going.block)
-    if going.block is None and page.document.default_action in page.document.actions:
+    result = _opened(call, page, going)
+    if not going.part and page.document.default_action in page.document.actions:
         return with_default_action(call, result)
     return result
 
 
 async def _open_large(call: Call, going: Destination, file: FilePath) -> Result:
     page = await asyncio.to_thread(_load, call, going, file)
-    result = await asyncio.to_thread(_opened, call, page, going.block)
-    return result if going.block else await with_default_action(call, result)
+    result = await asyncio.to_thread(_opened, call, page, going)
+    return result if going.part else await with_default_action(call, result)
 
 
-async def _open_web(call: Call, address: WebAddress, block: str | None) -> Result:
+async def _open_web(call: Call, going: Destination, address: WebAddress) -> Result:
     try:
         page = await load_web(
             call,
@@ -152,14 +169,18 @@ async def _open_web(call: Call, address: WebAddress, block: str | None) -> Resul
         if error.code == "NOT_FOUND":
             raise CommandError(error.code, f"{error.message}\n{_url_hint(call)}") from error
         raise
-    result = _opened(call, page, block)
-    return result if block else await with_default_action(call, result)
+    result = _opened(call, page, going)
+    return result if going.part else await with_default_action(call, result)
 
 
-def _opened(call: Call, page: Page, block: str | None) -> Result:
-    text = visit(call, page, block)
-    suffix = f"#{block}" if block else ""
-    message = f"Opened {call.session.shown(page.uri)}{suffix}"
+def _opened(call: Call, page: Page, going: Destination) -> Result:
+    if going.lines is None:
+        text = visit(call, page, going.block)
+    else:
+        text = _lines(page, going, going.typed)
+        _go(call, page, None)
+        call.session.auto_shortcuts = {}
+    message = f"Opened {call.session.shown(page.uri)}{going.part}"
     return Result.page(f"{message}\n{page.notice}" if page.notice else message, text)
 
 
