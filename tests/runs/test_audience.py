@@ -1,5 +1,6 @@
 """Slow clients: told, taken off, welcome back; nobody waits for them."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -7,7 +8,15 @@ import pytest
 
 from tests.requirements import proves
 from tests.runs.schema import problems
-from tests.runs.support import RunsServer, Watcher, scripted, sequential, strategy
+from tests.runs.support import (
+    WAIT_SECONDS,
+    RunsServer,
+    Watcher,
+    scripted,
+    sequential,
+    strategy,
+    wait_until,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -66,3 +75,19 @@ async def test_a_wake_comes_once_for_what_is_queued_together(server: RunsServer)
     client.receive("{")
     assert len(woken) == 2
     client.gone()
+
+
+async def test_shutdown_does_not_wait_for_a_replay_nobody_reads(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    await watcher.run(server.strategy(LONG), "go", "r")
+    stuck = server.service.connect(lambda: None, max_frames=5)
+    stuck.receive('{"type":"subscribe","runId":"r","fromSeq":1}')
+    await watcher.ask("ping")
+    assert len(stuck.tasks) == 1
+    stopping = asyncio.create_task(server.service.stop())
+    await wait_until(lambda: stuck.closing)
+    stuck.gone()
+    async with asyncio.timeout(WAIT_SECONDS):
+        await stopping
+    await wait_until(lambda: not stuck.tasks)

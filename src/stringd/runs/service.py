@@ -18,6 +18,7 @@ from stringd.runs.errors import PrepareError, RefusedError, StartError
 from stringd.runs.execution import CANCELLED, Executor
 from stringd.runs.files import FileRunStore
 from stringd.runs.guard.guards import RunGuards
+from stringd.runs.models.providers import ProviderDirectory
 from stringd.runs.models.registry import Models
 from stringd.runs.prepare import Surroundings, check_run_id, prepare
 from stringd.runs.registry import Registry
@@ -25,6 +26,7 @@ from stringd.runs.run import Prepared, Run
 from stringd.runs.steering import Steer
 from stringd.runs.store import RunStore
 from stringd.runs.strategy.templates import Templates
+from stringd.runs.subscriptions import follow, join, leave, replay
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import PolicyName, RunOverview, RunSummary
 
@@ -32,7 +34,7 @@ log = logging.getLogger(__name__)
 
 # Finished runs stay listed; past this many the oldest are only on disk.
 MAX_FINISHED: Final = 10_000
-# How long a shutdown waits for clients to read what they still have to get.
+# How long a shutdown waits for runs to settle, and then for clients to read what is left.
 _DRAIN_SECONDS: Final = 2.0
 
 
@@ -51,8 +53,11 @@ class RunService:
         template_filters: Iterable[str] = (),
         concurrent_broadcast: bool = False,
         equipment: Equipment | None = None,
+        use_keyring: bool = False,
     ) -> None:
-        self.models = models or Models()
+        self.models = models or Models(
+            directory=ProviderDirectory(data_dir, use_keyring=use_keyring)
+        )
         self.registry = registry or Registry()
         self._around = Surroundings(
             data_dir, project_dir, self.registry, equipment or Equipment(data_dir), model_override
@@ -93,8 +98,11 @@ class RunService:
             self.stop_run(run.id)
         tasks = [run.task for run in self._runs.values() if run.task is not None]
         tasks += [task for client in self._clients for task in client.tasks]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=_DRAIN_SECONDS)
         await self._hang_up()
+        if self.models.directory is not None:
+            await self.models.directory.close()
         self._store.close()
 
     async def _hang_up(self) -> None:
@@ -153,7 +161,7 @@ class RunService:
         self._runs.pop(run_id, None)
         self._runs[run_id] = run
         followed = run_id in client.runs
-        self._follow(run, client)
+        follow(run, client)
         try:
             prepared = await asyncio.to_thread(
                 prepare, request, run_id, self._around, self._store, in_memory=earlier is not None
@@ -194,7 +202,7 @@ class RunService:
         message = self._prepared_message(run, prepared, request_id)
         message.conversation = timeline.conversation(events)
         client.reply(message)
-        self._join(run, client)
+        join(run, client)
 
     @staticmethod
     def _prepared_message(run: Run, prepared: Prepared, request_id: Any) -> messages.RunPrepared:
@@ -243,7 +251,7 @@ class RunService:
         resume: bool,
     ) -> None:
         self._forget_oldest()
-        self._follow(run, client)
+        follow(run, client)
         run.request_id = request.request_id
         self._executor.begin(run, prepared, request.input, resume=resume)
 
@@ -324,40 +332,10 @@ class RunService:
         if client not in self._clients:
             raise RefusedError("SUBSCRIBE_ERROR", f"Client not found: {client.id}")
         if request.from_seq is UNSET:
-            self._join(run, client)
+            join(run, client)
         else:
-            self.unsubscribe(run.id, client)
-            self._dispatcher.background(client, self._replay(run, client, request.from_seq))
-
-    async def _replay(self, run: Run, client: Client, from_seq: int) -> None:
-        """Send what was, at the client's pace, then follow without a gap."""
-        sent = max(from_seq, 1) - 1
-        while sent < run.seq and not client.closing:
-            for frame in run.history(sent + 1):
-                client.push(frame)
-                sent += 1
-                if client.full:
-                    await client.room()
-            if sent < run.seq and not client.full:
-                log.error("run %s lost broadcasts before %d", run.id, run.seq)
-                break
-        asked = [w for w in run.prompts if w.prompt.seq is not UNSET and w.prompt.seq < from_seq]
-        self._follow(run, client)
-        for waiting in asked:
-            client.push(waiting.frame)
-
-    def _join(self, run: Run, client: Client) -> None:
-        """Follow, and show a newcomer the prompts that already wait."""
-        if client in run.subscribers:
-            return
-        self._follow(run, client)
-        for waiting in run.prompts:
-            client.push(waiting.frame)
-
-    def _follow(self, run: Run, client: Client) -> None:
-        if not client.closing:
-            run.subscribers[client] = None
-            client.runs.add(run.id)
+            leave(run, client)
+            self._dispatcher.background(client, replay(run, client, request.from_seq))
 
     def unsubscribe(self, run_id: str, client: Client) -> None:
         """Stop following; never an error."""
