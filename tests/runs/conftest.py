@@ -1,11 +1,26 @@
 """Fixtures of the runs tests."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from stringd.runs.audience import Client
+from tests.runs.schema import problems
 from tests.runs.support import RunsServer, Watcher, serving
+
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever any client is sent in any test is checked where it is sent, read or not."""
+    push = Client.push
+
+    def checked(client: Client, frame: bytes) -> None:
+        assert problems(json.loads(frame)) == [], frame
+        push(client, frame)
+
+    monkeypatch.setattr(Client, "push", checked)
 
 
 @pytest.fixture

@@ -19,14 +19,10 @@ async def test_ping_is_answered_with_its_id(watcher: Watcher) -> None:
 @pytest.mark.parametrize(
     ("type_", "fields"),
     [
-        ("trash_list", {}),
-        ("trash_clear", {}),
-        ("trash_restore", {"cwd": "/", "trashPath": "/x"}),
         ("hub_list", {}),
         ("hub_install", {"name": "x"}),
         ("hub_update", {"name": "x"}),
         ("hub_remove", {"name": "x"}),
-        ("update_mcp_server", {"serverId": "s", "enabled": True, "scope": "default"}),
     ],
 )
 async def test_what_this_daemon_does_not_do_it_says(
@@ -38,9 +34,9 @@ async def test_what_this_daemon_does_not_do_it_says(
 
 async def test_the_demo_provider_is_listed_and_needs_no_key(watcher: Watcher) -> None:
     providers = (await watcher.ask("list_providers"))["providers"]
-    assert [(p["id"], p["credentialType"]) for p in providers] == [("demo", "none")]
+    assert ("demo", "none") in [(p["id"], p["credentialType"]) for p in providers]
     models = (await watcher.ask("get_available_models", modelId="ech"))["models"]
-    assert [(model["id"], model["providers"]) for model in models] == [("echo", ["demo"])]
+    assert ("echo", ["demo"]) in [(model["id"], model["providers"]) for model in models]
     assert (await watcher.ask("register_provider", providerId="demo"))["providerId"] == "demo"
     unknown = await watcher.ask("register_provider", providerId="nobody")
     assert unknown["code"] == "NOT_FOUND"

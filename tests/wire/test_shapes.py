@@ -48,6 +48,7 @@ def test_each_problem_has_its_words(shape: Shape, value: object, problem: str) -
     ("shape", "value"),
     [
         (Number(whole=True), 2.0),
+        (Number(whole=True), 10**400),
         (Fields({}, {"a": Text()}, strict=False), {"b": 1}),
         (Flag(), False),
     ],

@@ -81,7 +81,7 @@ class Number(NamedTuple):
     def check(self, value: object, path: Path = ()) -> list[Issue]:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return _expected("number", value, path)
-        if self.whole and not float(value).is_integer():
+        if self.whole and isinstance(value, float) and not value.is_integer():
             return [Issue(path, "Expected integer, received float", fatal=False)]
         if self.above is not None and not value > self.above:
             return [Issue(path, f"Number must be greater than {self.above:g}", fatal=False)]

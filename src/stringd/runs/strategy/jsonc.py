@@ -29,6 +29,8 @@ def parse_json(text: str) -> tuple[Any, Places]:
         raise SourceSyntaxError(error.msg, Place(error.lineno, error.colno)) from None
     except RecursionError:
         raise SourceSyntaxError("values are nested too deeply", None) from None
+    except ValueError:
+        raise SourceSyntaxError("a number has too many digits", None) from None
     reader.read((), 0)
     return value, reader.places
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy.places import Place, Places, SourceSyntaxError
 from stringd.wire.shapes import Issue, dotted
@@ -61,7 +63,12 @@ def _parse(text: str, form: str) -> tuple[Any, Places]:
         from stringd.runs.strategy.yaml12 import parse_yaml as parse
     else:
         from stringd.runs.strategy.jsonc import parse_json as parse
-    return parse(text)
+    value, places = parse(text)
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raise SourceSyntaxError("an escape stands for half a character", None) from None
+    return value, places
 
 
 def _read(path: Path, what: str) -> str:
