@@ -209,3 +209,14 @@ def test_ctrl_c_stops_the_run_and_says_so(daemon: Daemon) -> None:
     assert terminal.ended() == 130
     listed = json.loads(stringd(daemon, "runs", "--json").stdout)
     assert next(r for r in listed if r["runId"] == "interrupted")["status"] == "cancelled"
+
+
+def test_when_the_daemon_dies_the_way_on_is_told(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as mortal:
+        source = strategy(sequential("a"), a=scripted({"chunks": ["x"], "delayMs": 60_000}))
+        path = write(mortal, "slow.yaml", source)
+        terminal = Terminal(mortal, "run", path, "--run-id", "cut", "--plain")
+        terminal.until("> a")
+        mortal.kill()
+        terminal.until("Go on with: stringd runs resume cut")
+        assert terminal.ended() == 1

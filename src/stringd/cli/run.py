@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from msgspec import UNSET
+
 from stringd.cli.run_plain import JsonView, PlainView, View
 from stringd.cli.run_session import ReadLine, Session
 from stringd.cli.run_state import RunState
@@ -22,7 +24,7 @@ from stringd.cli.runs_daemon import (
     run_async,
 )
 from stringd.client.daemon import UsageError
-from stringd.client.runs import RunsClient
+from stringd.client.runs import RunsClient, UnreachableError
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 
@@ -61,8 +63,8 @@ def main(name: str, argv: Sequence[str]) -> int:
         strategy_path=str(path),
         cwd=str(Path.cwd()),
         run_id=args.run_id or new_run_id(path),
-        **_given(model_override=args.model),
-        **_given(manifest_path=args.manifest or manifest),
+        model_override=args.model or UNSET,
+        manifest_path=args.manifest or manifest or UNSET,
     )
     return run_async(_run(port, prepare, text, args))
 
@@ -75,10 +77,6 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
 def new_run_id(path: Path) -> str:
     """A name a person can type again: the file's, and a few random characters."""
     return f"{path.stem.replace(' ', '-').lstrip('.')[:40]}-{secrets.token_hex(3)}"
-
-
-def _given(**fields: str | None) -> dict[str, str]:
-    return {name: value for name, value in fields.items() if value}
 
 
 def find_strategy(name: str) -> tuple[Path, str | None]:
@@ -116,6 +114,10 @@ async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plai
             return await following
         except asyncio.CancelledError:
             return await session.stop()
+        except UnreachableError as error:
+            raise UnreachableError(
+                f"{error}. Go on with: stringd runs resume {state.run_id}"
+            ) from error
         finally:
             view.close()
 
