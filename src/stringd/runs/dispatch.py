@@ -3,12 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from stringd.runs.audience import Client
 from stringd.runs.errors import RefusedError, RunsError
 from stringd.wire.runs import Refusal, decode_request, messages, requests
-from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
 
 if TYPE_CHECKING:
     from stringd.runs.service import RunService
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Answer = messages.Message | None
-_DEMO_MODELS: Final = ("demo/echo", "demo/script")
 
 
 class Dispatcher:
@@ -39,16 +37,11 @@ class Dispatcher:
                 request.run_id, client
             ),
             requests.ListStrategies: self._list_strategies,
-            requests.UnregisterProvider: _unregister_provider,
         }
         self._later: dict[type, Callable[[Any, Client], Awaitable[Answer]]] = {
             requests.PrepareRun: service.prepare_run,
             requests.ListRuns: self._list_runs,
             requests.GetTimeline: lambda request, _client: service.timeline(request.run_id),
-            requests.ListProviders: _list_providers,
-            requests.GetAvailableModels: _available_models,
-            requests.RegisterProvider: _register_provider,
-            requests.SetCredential: _set_credential,
             requests.ListMcpServers: _list_mcp_servers,
         }
 
@@ -126,58 +119,6 @@ def _error(error: Exception) -> messages.Error:
 async def _not_implemented(request: requests.Request, _client: Client) -> Answer:
     name = request.__struct_config__.tag
     raise RefusedError("NOT_IMPLEMENTED", f"{name} is not available in this daemon")
-
-
-def _demo_models() -> list[ModelInfo]:
-    return [ModelInfo(id=name.partition("/")[2], name=name) for name in _DEMO_MODELS]
-
-
-async def _list_providers(_request: requests.ListProviders, _client: Client) -> Answer:
-    demo = ProviderInfo(
-        id="demo",
-        name="Demo",
-        credential_type="none",
-        auth_status="configured",
-        models=_demo_models(),
-        models_source="catalog",
-        is_custom=False,
-    )
-    return messages.ProviderList(providers=[demo])
-
-
-async def _available_models(request: requests.GetAvailableModels, _client: Client) -> Answer:
-    wanted = request.model_id if isinstance(request.model_id, str) else ""
-    models = [
-        AvailableModel(
-            id=model.id,
-            name=model.name,
-            has_credentials=True,
-            providers=["demo"],
-            configured_providers=["demo"],
-        )
-        for model in _demo_models()
-        if wanted in model.id
-    ]
-    return messages.AvailableModels(models=models)
-
-
-async def _register_provider(request: requests.RegisterProvider, _client: Client) -> Answer:
-    if request.provider_id != "demo":
-        raise RefusedError("NOT_FOUND", f"Provider not found: {request.provider_id}")
-    return messages.ProviderRegistered(provider_id=request.provider_id)
-
-
-def _unregister_provider(request: requests.UnregisterProvider, _client: Client) -> Answer:
-    return messages.ProviderUnregistered(provider_id=request.provider_id)
-
-
-async def _set_credential(request: requests.SetCredential, client: Client) -> Answer:
-    needed = {"api": ("apiKey", request.api_key), "oauth": ("oauthToken", request.oauth_token)}
-    field, secret = needed.get(request.credential_type, ("", "custom"))
-    if not isinstance(secret, str):
-        message = f"set_credential of type {request.credential_type} needs {field}"
-        raise RefusedError("INVALID_MESSAGE", message)
-    return await _not_implemented(request, client)
 
 
 async def _list_mcp_servers(_request: requests.ListMcpServers, _client: Client) -> Answer:

@@ -23,6 +23,7 @@ from stringd.runs.models.registry import Models
 from stringd.runs.prepare import Surroundings, check_run_id, prepare
 from stringd.runs.registry import Registry
 from stringd.runs.run import Prepared, Run
+from stringd.runs.sideline import Sideline
 from stringd.runs.steering import Steer
 from stringd.runs.store import RunStore
 from stringd.runs.strategy.templates import Templates
@@ -72,6 +73,9 @@ class RunService:
         self._runs: dict[str, Run] = {}
         self._clients: dict[Client, None] = {}
         self._dispatcher = Dispatcher(self)
+        directory = self.models.directory or ProviderDirectory(data_dir)
+        for request, answer in Sideline(data_dir, project_dir, directory).handlers().items():
+            self._dispatcher.handle(request, answer)
         self._stopping = False
 
     @property

@@ -1,0 +1,44 @@
+"""The library's clients and models. Imported on first use only."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import httpx2
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as TheirModel
+
+    from stringd.runs.models.providers import Access
+
+# A model may think long before its first word; a connection is there at once or not at all.
+_TIMEOUT: Final = httpx2.Timeout(600.0, connect=10.0)
+
+
+def build(access: "Access", model_id: str) -> "TheirModel":
+    """A model with a client of its own. Nothing is sent yet."""
+    client = httpx2.AsyncClient(timeout=_TIMEOUT)
+    if access.family == "anthropic":
+        from anthropic import AsyncAnthropic
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        anthropic = AsyncAnthropic(
+            api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
+        )
+        return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=anthropic))
+    from openai import AsyncOpenAI
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    openai = AsyncOpenAI(
+        api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
+    )
+    return OpenAIChatModel(model_id, provider=OpenAIProvider(openai_client=openai))
+
+
+async def close(models: Iterable["TheirModel"]) -> None:
+    """Close what `build` opened."""
+    for model in models:
+        client = getattr(model, "client", None)
+        if client is not None:
+            await client.close()

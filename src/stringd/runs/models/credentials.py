@@ -1,0 +1,176 @@
+"""Secrets of model providers: where they are kept, in which order they are looked up.
+
+A credential leaves this module only for the provider it belongs to; texts for people go through
+`mask` first.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+from uuid import uuid4
+
+import msgspec
+
+GLOBAL: Final = "$global"
+_HIDDEN: Final = "[hidden]"
+# Shorter texts are no keys, and hiding them would garble ordinary words.
+_MIN_SECRET: Final = 6
+
+VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google": ("GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"),
+    "google-vertex": ("GOOGLE_VERTEX_API_KEY",),
+    "github-copilot": ("GITHUB_TOKEN",),
+    "together": ("TOGETHER_AI_API_KEY", "TOGETHER_API_KEY"),
+    **{
+        name: (f"{name.upper()}_API_KEY",)
+        for name in (
+            "mistral",
+            "cohere",
+            "groq",
+            "perplexity",
+            "fireworks",
+            "deepseek",
+            "xai",
+            "openrouter",
+        )
+    },
+}
+
+
+class ApiKey(msgspec.Struct, tag_field="type", tag="api", frozen=True):
+    key: str
+
+
+class OauthToken(msgspec.Struct, tag_field="type", tag="oauth", rename="camel", frozen=True):
+    access_token: str
+    refresh_token: str | None = None
+    expires_at: float | None = None
+    account_id: str | None = None
+    metadata: Any = None
+
+
+class CustomData(msgspec.Struct, tag_field="type", tag="custom", frozen=True):
+    data: dict[str, Any] = {}
+
+
+Credential = ApiKey | OauthToken | CustomData
+Scopes = dict[str, dict[str, Credential]]
+
+
+def secret_of(credential: Credential) -> str:
+    """The text a provider wants as its key."""
+    match credential:
+        case ApiKey(key):
+            return key
+        case OauthToken(token):
+            return token
+        case CustomData(data):
+            return str(data.get("apiKey", ""))
+
+
+class Vault(Protocol):
+    """Keeps one text."""
+
+    def load(self) -> bytes: ...
+
+    def save(self, content: bytes) -> None: ...
+
+
+class FileVault:
+    """A file only its owner can read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> bytes:
+        try:
+            return self._path.read_bytes()
+        except OSError:
+            return b""
+
+    def save(self, content: bytes) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._path.with_name(f".{self._path.name}.{uuid4().hex}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(self._path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+
+
+class KeyringVault:
+    """The system's keyring."""
+
+    _SERVICE: Final = "stringd-models"
+
+    def load(self) -> bytes:
+        import keyring
+
+        return (keyring.get_password(self._SERVICE, "credentials") or "").encode()
+
+    def save(self, content: bytes) -> None:
+        import keyring
+
+        keyring.set_password(self._SERVICE, "credentials", content.decode())
+
+
+class Credentials:
+    """Strategy scope, then environment, then what is kept for everyone."""
+
+    def __init__(self, vault: Vault, environ: Mapping[str, str] | None = None) -> None:
+        self._vault = vault
+        self._environ = os.environ if environ is None else environ
+
+    def find(self, provider_id: str, scope: str | None = None) -> Credential | None:
+        stored = self._scopes()
+        if scope and scope != GLOBAL and provider_id in stored.get(scope, {}):
+            return stored[scope][provider_id]
+        for name in VARIABLES.get(provider_id, ()):
+            if value := self._environ.get(name):
+                return ApiKey(value)
+        return stored.get(GLOBAL, {}).get(provider_id)
+
+    def save(self, provider_id: str, credential: Credential) -> None:
+        """Keep a credential for every run. Raises `OSError`."""
+        scopes = self._scopes()
+        scopes.setdefault(GLOBAL, {})[provider_id] = credential
+        kept = {scope: entries for scope, entries in scopes.items() if entries}
+        self._vault.save(msgspec.json.format(msgspec.json.encode(kept), indent=2))
+
+    def mask(self, text: str) -> str:
+        """The text without any secret known here."""
+        for secret in sorted(self._secrets(), key=len, reverse=True):
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+    def _secrets(self) -> set[str]:
+        names = {name for names in VARIABLES.values() for name in names}
+        found = {self._environ.get(name, "") for name in names}
+        for entries in self._scopes().values():
+            for credential in entries.values():
+                found |= set(_texts(msgspec.to_builtins(credential)))
+        return {secret for secret in found if len(secret) >= _MIN_SECRET}
+
+    def _scopes(self) -> Scopes:
+        try:
+            return msgspec.json.decode(self._vault.load() or b"{}", type=Scopes)
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            return {}
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for key, each in value.items() if key != "type" for text in _texts(each)]
+    return [text for each in value for text in _texts(each)] if isinstance(value, list) else []

@@ -1,0 +1,298 @@
+"""The providers this daemon can talk to: who they are, whether they are ready, what they offer."""
+
+import asyncio
+import ipaddress
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from stringd.runs.clock import timestamp
+from stringd.runs.errors import ModelError, RefusedError
+from stringd.runs.models.catalog import Catalog, price_of
+from stringd.runs.models.credentials import (
+    Credential,
+    Credentials,
+    CustomData,
+    FileVault,
+    KeyringVault,
+    Vault,
+    secret_of,
+)
+from stringd.runs.models.port import Model, ModelSetup
+from stringd.runs.models.remote import Library, RemoteModel
+from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as TheirModel
+
+Family = Literal["openai", "anthropic"]
+CredentialType = Literal["api", "oauth", "custom", "none"]
+_LIVE_SECONDS: Final = 5.0
+_DEMO_MODELS: Final = ("echo", "script")
+
+
+class Known(NamedTuple):
+    """How to talk to a provider. `variable` names the environment variable of its address."""
+
+    base_url: str
+    family: Family = "openai"
+    credential_type: CredentialType = "api"
+    variable: str | None = None
+
+
+KNOWN: Final[Mapping[str, Known]] = {
+    "openai": Known("https://api.openai.com/v1", variable="OPENAI_BASE_URL"),
+    "anthropic": Known("https://api.anthropic.com", "anthropic", variable="ANTHROPIC_BASE_URL"),
+    "ollama": Known("http://localhost:11434/v1", "openai", "none", "OLLAMA_BASE_URL"),
+    "google": Known("https://generativelanguage.googleapis.com/v1beta/openai"),
+    "mistral": Known("https://api.mistral.ai/v1"),
+    "cohere": Known("https://api.cohere.ai/compatibility/v1"),
+    "groq": Known("https://api.groq.com/openai/v1"),
+    "perplexity": Known("https://api.perplexity.ai"),
+    "fireworks": Known("https://api.fireworks.ai/inference/v1"),
+    "deepseek": Known("https://api.deepseek.com/v1"),
+    "xai": Known("https://api.x.ai/v1"),
+    "openrouter": Known("https://openrouter.ai/api/v1"),
+    "together": Known("https://api.together.xyz/v1"),
+    "github-copilot": Known("https://api.githubcopilot.com", "openai", "oauth"),
+}
+
+
+class Access(NamedTuple):
+    """Everything needed to open a connection to a provider."""
+
+    family: Family
+    base_url: str
+    key: str
+
+
+class ProviderDirectory:
+    """One per daemon."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        use_keyring: bool = False,
+    ) -> None:
+        self._environ = os.environ if environ is None else environ
+        vault: Vault = KeyringVault() if use_keyring else FileVault(data_dir / "credentials.json")
+        self.credentials = Credentials(vault, self._environ)
+        self.catalog = Catalog(data_dir / "cache" / "models-catalog.json")
+        self._registered = _Registered(FileVault(data_dir / "provider-registry.json"))
+        self._library = Library()
+        self._built: dict[tuple[Access, str], TheirModel] = {}
+
+    def model(self, name: str, setup: Callable[[str, str], ModelSetup]) -> Model:
+        """The model a string names; `setup` is made for provider and model id.
+
+        Raises `ModelError`.
+        """
+        provider_id, slash, model_id = name.partition("/")
+        if slash:
+            return self._model(provider_id, setup(provider_id, model_id))
+        candidates = self.catalog.providers_of(name)
+        if not candidates:
+            raise ModelError(
+                f'Model "{name}" is not listed by any known provider in the catalog. '
+                'Use the "providerID/modelID" format, for example "demo/echo".'
+            )
+        for candidate in candidates:
+            if self.access(candidate) is not None:
+                return self._model(candidate, setup(candidate, name))
+        raise ModelError(
+            f'No credential found for model "{name}". Providers that offer it: '
+            f"{', '.join(candidates)}. Set a credential for one of them."
+        )
+
+    def _model(self, provider_id: str, setup: ModelSetup) -> Model:
+        access = self.access(provider_id)
+        if access is None:
+            raise ModelError(_no_credential(provider_id))
+        info = self.catalog.model(provider_id, setup.model_id)
+        return RemoteModel(
+            f"{provider_id}/{setup.model_id}",
+            lambda: self._theirs(access, setup.model_id),
+            self._library,
+            options=setup.options,
+            mask=self.credentials.mask,
+            context_window=_number(info.context_window) if info else None,
+            max_input_tokens=_number(info.max_input_tokens) if info else None,
+            price=price_of(info),
+        )
+
+    def access(self, provider_id: str) -> Access | None:
+        """How to reach a provider, or None while its credential is missing."""
+        credential = self.credentials.find(provider_id)
+        known = KNOWN.get(provider_id)
+        if known is None:
+            return _custom_access(credential)
+        base_url = self._base_url(known)
+        data = credential.data if isinstance(credential, CustomData) else {}
+        if isinstance(data.get("baseURL"), str):
+            base_url = data["baseURL"]
+        key = secret_of(credential) if credential else ""
+        if not key and known.credential_type != "none" and not _is_loopback(base_url):
+            return None
+        return Access(known.family, base_url, key or "none")
+
+    def _base_url(self, known: Known) -> str:
+        given = self._environ.get(known.variable, "").strip() if known.variable else ""
+        return given or known.base_url
+
+    def _theirs(self, access: Access, model_id: str) -> "TheirModel":
+        """The library's model, kept: its connections are worth reusing."""
+        kept = self._built.get((access, model_id))
+        if kept is None:
+            from stringd.runs.models.clients import build
+
+            kept = self._built[access, model_id] = build(access, model_id)
+        return kept
+
+    async def close(self) -> None:
+        """Close every connection."""
+        built, self._built = self._built, {}
+        if built:
+            from stringd.runs.models.clients import close
+
+            await close(built.values())
+
+    def save_credential(self, provider_id: str, credential: Credential) -> None:
+        self.credentials.save(provider_id, credential)
+
+    def register(self, provider_id: str) -> None:
+        """Raises `RefusedError` for a provider nobody knows."""
+        if provider_id not in self._ids():
+            raise RefusedError("NOT_FOUND", f"Provider not found: {provider_id}")
+        self._registered.add(provider_id)
+
+    def unregister(self, provider_id: str) -> None:
+        self._registered.remove(provider_id)
+
+    def _ids(self) -> list[str]:
+        return sorted({*self.catalog.provider_ids, *KNOWN, "demo"})
+
+    async def infos(self, scope: str | None, *, live: bool) -> list[ProviderInfo]:
+        """Every provider, sorted by id; with `live`, those that can be asked are."""
+        registered = self._registered.ids()
+        found = [self._info(each, scope, custom=each in registered) for each in self._ids()]
+        if live:
+            await asyncio.gather(*(self._ask(info) for info in found if info.id == "ollama"))
+        return found
+
+    def _info(self, provider_id: str, scope: str | None, *, custom: bool) -> ProviderInfo:
+        known = KNOWN.get(provider_id)
+        kind: CredentialType = known.credential_type if known else "api"
+        models = self.catalog.models(provider_id)
+        if provider_id == "demo":
+            kind, models = "none", [ModelInfo(id=each, name=each) for each in _DEMO_MODELS]
+        ready = kind == "none" or self.credentials.find(provider_id, scope) is not None
+        return ProviderInfo(
+            id=provider_id,
+            name=_NAMES.get(provider_id) or self.catalog.name(provider_id),
+            credential_type=kind,
+            auth_status="configured" if ready else "none",
+            models=models,
+            models_source="catalog",
+            is_custom=custom,
+        )
+
+    async def _ask(self, info: ProviderInfo) -> None:
+        """Replace what the catalog says by what the provider itself offers."""
+        try:
+            names = await asyncio.wait_for(self._ollama_models(), _LIVE_SECONDS)
+        except Exception as error:  # noqa: BLE001  # whatever is wrong there is told, not raised
+            info.error = str(error) or type(error).__name__
+            info.models_source = "catalog" if info.models else "error"
+            return
+        known = {model.id: model for model in info.models}
+        info.models_source = "merged" if known and names else "live"
+        info.models = [known.get(name) or ModelInfo(id=name, name=name) for name in sorted(names)]
+        info.fetched_at = timestamp()
+
+    async def _ollama_models(self) -> list[str]:
+        import httpx2
+
+        base = self._base_url(KNOWN["ollama"]).rstrip("/").removesuffix("/v1")
+        async with httpx2.AsyncClient(trust_env=False, timeout=_LIVE_SECONDS) as client:
+            answer = await client.get(f"{base}/api/tags")
+            answer.raise_for_status()
+            return [str(each["name"]) for each in answer.json()["models"]]
+
+    async def available(self, wanted: str, scope: str | None) -> list[AvailableModel]:
+        """One entry per model id, sorted; facts from the first provider that lists it."""
+        found: dict[str, AvailableModel] = {}
+        for info in await self.infos(scope, live=False):
+            ready = info.auth_status == "configured"
+            for model in info.models:
+                if wanted not in model.id:
+                    continue
+                entry = found.setdefault(model.id, _available(model))
+                entry.providers.append(info.id)
+                if ready:
+                    entry.configured_providers.append(info.id)
+                    entry.has_credentials = True
+        return [found[name] for name in sorted(found)]
+
+
+_NAMES: Final = {"demo": "Demo", "ollama": "Ollama"}
+
+
+class _Registered:
+    """The ids the owner registered, kept as a JSON list."""
+
+    def __init__(self, vault: FileVault) -> None:
+        self._vault = vault
+
+    def ids(self) -> list[str]:
+        try:
+            return msgspec.json.decode(self._vault.load() or b"[]", type=list[str])
+        except msgspec.DecodeError:
+            return []
+
+    def add(self, provider_id: str) -> None:
+        self._vault.save(msgspec.json.encode(sorted({*self.ids(), provider_id})))
+
+    def remove(self, provider_id: str) -> None:
+        known = self.ids()
+        if provider_id in known:
+            self._vault.save(msgspec.json.encode([each for each in known if each != provider_id]))
+
+
+def _available(model: ModelInfo) -> AvailableModel:
+    facts: dict[str, Any] = {name: getattr(model, name) for name in model.__struct_fields__}
+    return AvailableModel(**facts, has_credentials=False, providers=[], configured_providers=[])
+
+
+def _no_credential(provider_id: str) -> str:
+    from stringd.runs.models.credentials import VARIABLES
+
+    names = " or ".join(VARIABLES.get(provider_id, ()))
+    way = f"Set {names}, or send set_credential" if names else "Send set_credential"
+    return f'No credential found for provider "{provider_id}". {way}.'
+
+
+def _custom_access(credential: Credential | None) -> Access | None:
+    """A provider of the owner's own: an OpenAI-compatible server at an address they gave."""
+    data = credential.data if isinstance(credential, CustomData) else {}
+    base_url = data.get("baseURL")
+    if not isinstance(base_url, str):
+        return None
+    return Access("openai", base_url, str(data.get("apiKey") or "none"))
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None

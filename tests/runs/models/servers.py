@@ -1,0 +1,205 @@
+"""HTTP servers that speak as model providers do, one scripted answer per request."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Reply:
+    """What to send. `cut` drops the connection in the middle; `hold` waits before the rest."""
+
+    chunks: Sequence[bytes] = ()
+    status: str = "200 OK"
+    headers: Json = field(default_factory=dict)
+    cut: bool = False
+    hold: asyncio.Event | None = None
+    content_type: str = "text/event-stream"
+
+
+@dataclass
+class Asked:
+    path: str
+    headers: dict[str, str]
+    body: Json
+
+
+class ModelServer:
+    """Answers requests in the order of `replies`; past the end the last one repeats."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+        self.asked: list[Asked] = []
+        self.left = asyncio.Event()
+        self.sent_first = asyncio.Event()
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self._answer(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError):
+            self.left.set()
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        line, *fields = head.strip().split("\r\n")
+        headers = {k.lower(): v for k, _, v in (each.partition(": ") for each in fields)}
+        raw = await reader.readexactly(int(headers.get("content-length", 0)))
+        self.asked.append(Asked(line.split()[1], headers, json.loads(raw or b"{}")))
+        reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
+        extra = "".join(f"{key}: {value}\r\n" for key, value in reply.headers.items())
+        writer.write(
+            f"HTTP/1.1 {reply.status}\r\nContent-Type: {reply.content_type}\r\n{extra}"
+            "Transfer-Encoding: chunked\r\n\r\n".encode()
+        )
+        watch = asyncio.create_task(reader.read(1)) if reply.hold else None
+        for number, chunk in enumerate(reply.chunks):
+            if number == 1 and reply.hold is not None:
+                assert watch is not None
+                waiting = asyncio.create_task(reply.hold.wait())
+                await asyncio.wait((watch, waiting), return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+                if watch.done():
+                    self.left.set()
+                    return False
+            writer.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+            await writer.drain()
+            self.sent_first.set()
+        if watch is not None:
+            watch.cancel()
+            await asyncio.wait((watch,))
+        if reply.cut:
+            writer.transport.abort()
+            return False
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return True
+
+
+@asynccontextmanager
+async def model_server(*replies: Reply) -> AsyncIterator[ModelServer]:
+    server = ModelServer()
+    server.replies = list(replies)
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    server.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listener.close()
+
+
+def failure(status: str, message: str, **headers: Any) -> Reply:
+    body = json.dumps({"error": {"message": message, "type": "server_error"}}).encode()
+    return Reply([body], status, headers, content_type="application/json")
+
+
+def _event(data: Any, name: str | None = None) -> bytes:
+    lead = f"event: {name}\n" if name else ""
+    return f"{lead}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode()
+
+
+def openai(*deltas: Json, finish: str | None = "stop", **more: Any) -> Reply:
+    """A chat completion stream of these deltas."""
+    base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    chunks = [
+        _event({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        for delta in deltas
+    ]
+    if finish:
+        chunks.append(
+            _event({**base, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+        )
+        usage = {
+            "prompt_tokens": 11,
+            "completion_tokens": 7,
+            "total_tokens": 18,
+            "prompt_tokens_details": {"cached_tokens": 4},
+            "completion_tokens_details": {"reasoning_tokens": 2},
+        }
+        chunks += [_event({**base, "choices": [], "usage": usage}), _event("[DONE]")]
+    return Reply(chunks, **more)
+
+
+def openai_text(*texts: str, **more: Any) -> Reply:
+    return openai({"role": "assistant", "content": ""}, *({"content": t} for t in texts), **more)
+
+
+def openai_tool(name: str, args: str, call_id: str = "call_1") -> Reply:
+    half = len(args) // 2
+    begin = {"index": 0, "id": call_id, "type": "function"}
+    return openai(
+        {
+            "role": "assistant",
+            "tool_calls": [{**begin, "function": {"name": name, "arguments": ""}}],
+        },
+        {"tool_calls": [{"index": 0, "function": {"arguments": args[:half]}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": args[half:]}}]},
+        finish="tool_calls",
+    )
+
+
+def anthropic(*blocks: Json, stop: str | None = "end_turn", **more: Any) -> Reply:
+    """A message stream; each block is `{start, deltas}`."""
+    usage = {"input_tokens": 9, "output_tokens": 1}
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    chunks = [_event({"type": "message_start", "message": message}, "message_start")]
+    for index, block in enumerate(blocks):
+        start = {"type": "content_block_start", "index": index, "content_block": block["start"]}
+        chunks.append(_event(start, "content_block_start"))
+        for delta in block["deltas"]:
+            event = {"type": "content_block_delta", "index": index, "delta": delta}
+            chunks.append(_event(event, "content_block_delta"))
+        chunks.append(_event({"type": "content_block_stop", "index": index}, "content_block_stop"))
+    if stop:
+        ended = {"stop_reason": stop, "stop_sequence": None}
+        delta = {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 5}}
+        chunks.append(_event(delta, "message_delta"))
+        chunks.append(_event({"type": "message_stop"}, "message_stop"))
+    return Reply(chunks, **more)
+
+
+def anthropic_text(*texts: str) -> Json:
+    deltas = [{"type": "text_delta", "text": text} for text in texts]
+    return {"start": {"type": "text", "text": ""}, "deltas": deltas}
+
+
+def anthropic_thinking(text: str, signature: str) -> Json:
+    return {
+        "start": {"type": "thinking", "thinking": "", "signature": ""},
+        "deltas": [
+            {"type": "thinking_delta", "thinking": text},
+            {"type": "signature_delta", "signature": signature},
+        ],
+    }
+
+
+def anthropic_tool(name: str, args: str, call_id: str = "toolu_1") -> Json:
+    half = len(args) // 2
+    return {
+        "start": {"type": "tool_use", "id": call_id, "name": name, "input": {}},
+        "deltas": [
+            {"type": "input_json_delta", "partial_json": args[:half]},
+            {"type": "input_json_delta", "partial_json": args[half:]},
+        ],
+    }
