@@ -516,3 +516,13 @@ async def test_start_in_the_same_breath_as_prepare_is_too_early(
     answers = {m["requestId"]: m for m in [await watcher.receive(), await watcher.receive()]}
     assert answers["s"]["code"] == "START_FAILED"
     assert answers["p"]["type"] == "run_prepared"
+
+
+@proves("RUN-05")
+@pytest.mark.parametrize(
+    "path", ["x" * 5000, "a\0b.yaml", "/", "~nobody/x.yaml", "@a/b/strategies/c"]
+)
+async def test_a_path_no_file_can_have_fails_the_preparation(watcher: Watcher, path: str) -> None:
+    answer = await watcher.ask("prepare_run", runId="r", strategyPath=path)
+    assert (answer["type"], answer["code"]) == ("error", "PREPARE_FAILED")
+    assert (await watcher.ask("list_strategies"))["runs"] == []

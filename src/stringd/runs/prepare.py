@@ -1,5 +1,6 @@
 """From a request and a timeline to everything a segment needs. Touches files, not the loop."""
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from msgspec import UNSET
 
 from stringd.runs.budgets import Limits
 from stringd.runs.equipment import Equipment
-from stringd.runs.errors import PrepareError, StrategyFileError
+from stringd.runs.errors import PrepareError, RunsError, StrategyFileError
 from stringd.runs.journal import read_journal
 from stringd.runs.registry import CustomType, Registry
 from stringd.runs.run import Prepared, RunSettings
@@ -29,6 +30,8 @@ from stringd.runs.timeline import RunStarted, conversation, latest_start
 from stringd.runs.tools.port import BUILT_IN_TOOLS
 from stringd.wire.runs.requests import PrepareRun
 from stringd.wire.shapes import dotted
+
+log = logging.getLogger(__name__)
 
 _PLAIN_NAME: Final = re.compile(r"[^\x00-\x1f\x7f/\\]{1,200}")
 
@@ -55,7 +58,20 @@ def check_run_id(run_id: str) -> None:
 def prepare(
     request: PrepareRun, run_id: str, around: Surroundings, store: RunStore, *, in_memory: bool
 ) -> Prepared:
-    """Load everything. Raises `PrepareError` or `StrategyFileError`."""
+    """Load everything. Raises `PrepareError` or `StrategyFileError`, whatever went wrong."""
+    try:
+        return _prepare(request, run_id, around, store, in_memory=in_memory)
+    except RunsError:
+        raise
+    except Exception as error:
+        # A name the system cannot even look up, a disk that fails: all the caller's news is that.
+        log.warning("preparing run %s failed", run_id, exc_info=error)
+        raise PrepareError(f"Run could not be prepared: {error}") from error
+
+
+def _prepare(
+    request: PrepareRun, run_id: str, around: Surroundings, store: RunStore, *, in_memory: bool
+) -> Prepared:
     events = store.timeline(run_id) if request.run_id is not UNSET else []
     before = latest_start(events)
     if before is None and in_memory:
