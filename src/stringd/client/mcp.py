@@ -118,6 +118,7 @@ class Bridge:
             status, answered, pieces = connection.stream("POST", self._path, line, headers)
         except ConnectionRefusedError:
             # Nothing was sent: the daemon has ended since, so start it and send now.
+            connection.close()
             self._ready = False
             self._ensure_daemon()
             status, answered, pieces = connection.stream("POST", self._path, line, headers)

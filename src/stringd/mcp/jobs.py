@@ -12,8 +12,9 @@ from stringd.mcp.outcome import Outcome, ToolError, failed, said
 MAX_FINISHED: Final = 256
 """Outcomes kept for callers that have not come back; past this many the oldest are forgotten."""
 
+FIRST_BEAT_SECONDS: Final = 1.0
 BEAT_SECONDS: Final = 5.0
-"""How often a waiting caller is told that the work goes on."""
+"""How soon, and how often, a waiting caller is told that the work goes on."""
 
 Report = Callable[[float, str], Awaitable[None]]
 """Tells the caller about progress: seconds so far, and what is going on."""
@@ -77,8 +78,10 @@ class Jobs:
     async def _wait(self, job: Job, report: Report) -> Outcome | None:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._hold
+        beat = FIRST_BEAT_SECONDS
         while not job.task.done() and (left := end - loop.time()) > 0:
-            await asyncio.wait((job.task,), timeout=min(left, BEAT_SECONDS))
+            await asyncio.wait((job.task,), timeout=min(left, beat))
+            beat = BEAT_SECONDS
             if not job.task.done():
                 await report(job.seconds, f"{job.what}: {job.seconds:.0f} s")
         if not job.task.done():

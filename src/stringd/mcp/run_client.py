@@ -94,14 +94,13 @@ class RunClient:
 
     async def standing(self, run_id: str) -> Standing:
         """Where the run stands now; afterwards its events are heard. Raises `ToolError`."""
+        # Listening comes first, so that no ending falls between the look and the listening.
+        self._connection.send(r.Subscribe(run_id=run_id))
         listed = await self.ask(r.ListStrategies())
         assert isinstance(listed, m.StrategyList)
-        known = {run.run_id: run for run in listed.runs}
-        if run_id not in known or known[run_id].status in FINISHED:
+        summary = next((run for run in listed.runs if run.run_id == run_id), None)
+        if summary is None or summary.status in FINISHED:
             return await self._history(run_id)
-        self._connection.send(r.Subscribe(run_id=run_id))
-        summary = known[run_id]
-        await self.ask(r.Ping())
         standing = Standing(run_id, summary.status, summary.strategy_name)
         while self._waiting:
             self._take(standing, self._waiting.popleft())
