@@ -153,7 +153,7 @@ def openai_tool(name: str, args: str, call_id: str = "call_1") -> Reply:
 def anthropic(*blocks: Json, stop: str | None = "end_turn", **more: Any) -> Reply:
     """A message stream; each block is `{start, deltas}`."""
     usage = {"input_tokens": 9, "output_tokens": 1}
-    message = {
+    message: Json = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",

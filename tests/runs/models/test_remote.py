@@ -147,7 +147,7 @@ async def test_anthropic_thinks_calls_tools_and_gets_its_thought_back(
 ) -> None:
     (tmp_path / "note.txt").write_text("forty-two", "utf-8")
     source = one(
-        "anthropic/claude-sonnet-4-20250514",
+        "anthropic/claude-test",
         tools=["read_file"],
         providerOptions={"anthropic": {"thinking": {"type": "enabled", "budgetTokens": 1024}}},
     )
@@ -158,7 +158,7 @@ async def test_anthropic_thinks_calls_tools_and_gets_its_thought_back(
     )
     second = servers.anthropic(servers.anthropic_text("It says ", "forty-two"))
     messages, provider = await run(monkeypatch, tmp_path, source, first, second)
-    assert messages[-1].get("result") == "It says forty-two", messages[-1]
+    assert messages[-1].get("result") == "It says forty-two", str(messages[-1])
     assert "a:thinking" in kinds(messages)
     assert provider.asked[0].path.startswith("/v1/messages")
     assert provider.asked[0].headers["x-api-key"] == KEY

@@ -28,12 +28,18 @@ def build(access: "Access", model_id: str) -> "TheirModel":
         return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=anthropic))
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles import merge_profile
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
     openai = AsyncOpenAI(
         api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
     )
-    return OpenAIChatModel(model_id, provider=OpenAIProvider(openai_client=openai))
+    # A stream that stops without saying so was cut; the library would take it for complete.
+    strict = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    profile = merge_profile(OpenAIProvider.model_profile(model_id), strict)
+    provider = OpenAIProvider(openai_client=openai)
+    return OpenAIChatModel(model_id, provider=provider, profile=profile)
 
 
 async def close(models: Iterable["TheirModel"]) -> None:

@@ -64,7 +64,8 @@ async def exchange(
         status, text = error.status_code, f"{name} answered {error.status_code}: {_reason(error)}"
         raise heard.failure(text, status, error.headers) from error
     except ModelAPIError as error:
-        raise heard.failure(f"{name} could not be reached: {_reason(error)}", None) from error
+        lead = "The answer broke off" if heard.began else f"{name} could not be reached"
+        raise heard.failure(f"{lead}: {_reason(error)}", None) from error
     except Exception as error:  # the libraries below raise anything when a server talks nonsense
         why = _reason(error)
         raise heard.failure(f"{name} gave an answer that makes no sense: {why}", 0) from error
@@ -76,13 +77,13 @@ class _Heard:
     def __init__(self, name: str) -> None:
         self._name = name
         self._characters = 0
-        self._began = False
+        self.began = False
         self._thoughts: dict[int, str] = {}
 
     async def events(self, response: StreamedResponse) -> AsyncIterator[ModelEvent]:
         async for event in response:
-            if not self._began:
-                self._began = True
+            if not self.began:
+                self.began = True
                 yield Started()
             for each in self._translated(event):
                 yield each
@@ -129,7 +130,7 @@ class _Heard:
         self, message: str, status: int | None, headers: dict[str, str] | None = None
     ) -> Exception:
         """Before the first event another try costs nothing; after it the run must end here."""
-        if not self._began:
+        if not self.began:
             return ProviderFailure(message, status, headers)
         return ModelError(f"{self._name}: {message} (after {self._characters} characters of text)")
 
