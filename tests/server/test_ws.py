@@ -161,6 +161,31 @@ async def test_a_client_that_asks_without_reading_is_not_read_further(daemon: Da
     assert (await asyncio.to_thread(health, daemon.port))["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        (b"Sec-WebSocket-Version: 13", b"Sec-WebSocket-Version: 12", b"400"),
+        (b"dGhlIHNhbXBsZSBub25jZQ==", b"short", b"400"),
+    ],
+)
+async def test_a_handshake_that_is_none_is_refused_over_http(
+    daemon: Daemon, old: bytes, new: bytes, status: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", daemon.port), 10) as peer:
+        peer.sendall(HANDSHAKE.replace(old, new) % daemon.port)
+        answer = peer.recv(4096)
+    assert answer.startswith(b"HTTP/1.1 " + status)
+
+
+async def test_a_frame_without_its_mask_closes_with_1002(daemon: Daemon) -> None:
+    with socket.create_connection(("127.0.0.1", daemon.port), 10) as peer:
+        peer.sendall(HANDSHAKE % daemon.port)
+        assert b"101 Switching Protocols" in peer.recv(4096)
+        peer.sendall(text_frame(b'{"type":"ping"}'))
+        answer = peer.recv(4096)
+    assert (answer[0], int.from_bytes(answer[2:4], "big")) == (0x88, 1002)
+
+
 def send_up_to(peer: socket.socket, data: bytes, limit: int) -> None:
     sent = 0
     while sent < limit:

@@ -59,6 +59,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._text = True
         self._scheduled = False
         self._paused = False
+        self._deaf = False
         self._alive = True
         self._timer: asyncio.TimerHandle | None = None
 
@@ -87,7 +88,8 @@ class WebSocketConnection(asyncio.Protocol):
             elif isinstance(event, Frame):
                 self._receive(event)
         self._send_protocol_data()
-        if self._client.full:
+        if self._client.full and not self._deaf:
+            self._deaf = True
             self._transport.pause_reading()
 
     def eof_received(self) -> None:
@@ -131,6 +133,8 @@ class WebSocketConnection(asyncio.Protocol):
         frames = self._client.take()
         if frames and self._protocol.state is State.OPEN:
             self._transport.write(b"".join(map(text_frame, frames)))
+        if self._deaf:
+            self._deaf = False
             self._transport.resume_reading()
         if self._client.closing:
             self._close()
