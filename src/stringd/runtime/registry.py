@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from stringd.runtime.errors import CommandError
+from stringd.runtime.storage import make_private_directory, write_atomically
 
 Kind = Literal["app", "tool"]
 
@@ -20,6 +21,66 @@ def installed(home: str, kind: Kind) -> dict[str, str]:
     if not isinstance(found, dict):
         return {}
     return {name: uri for name, uri in found.items() if isinstance(uri, str)}
+
+
+def register(home: str, kind: Kind, name: str, uri: str) -> None:
+    """Enter a package; one name means one package, whatever its kind. Raises `CommandError`."""
+    config = _config(home)
+    for each in ("app", "tool"):
+        section = _section(config, each)
+        section.pop(name, None)
+        if each == kind:
+            section[name] = uri
+        if section or each == kind:
+            config[f"{each}s"] = section
+    _store(home, config)
+
+
+def unregister(home: str, name: str) -> tuple[Kind, str] | None:
+    """Remove a package's entry; its kind and address, or None when there was none."""
+    config = _config(home)
+    kinds: tuple[Kind, Kind] = ("app", "tool")
+    for kind in kinds:
+        section = _section(config, kind)
+        if name in section:
+            uri = section.pop(name)
+            config[f"{kind}s"] = section
+            _store(home, config)
+            return kind, uri
+    return None
+
+
+def _section(config: dict[str, object], kind: str) -> dict[str, str]:
+    held = config.get(f"{kind}s")
+    if not isinstance(held, dict):
+        return {}
+    return {name: uri for name, uri in held.items() if isinstance(uri, str)}
+
+
+def _config(home: str) -> dict[str, object]:
+    """The whole file: what others keep in it stays."""
+    path = Path(home) / "config.json"
+    try:
+        content = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise CommandError(
+            "LOAD_ERROR", f"{path.name} cannot be read: {error}\nRecovery: mend or remove {path}"
+        ) from error
+    return content if isinstance(content, dict) else {}
+
+
+def _store(home: str, config: dict[str, object]) -> None:
+    path = Path(home) / "config.json"
+    text = msgspec.json.format(msgspec.json.encode(config), indent=2)
+    try:
+        make_private_directory(path.parent)
+        write_atomically(path, text + b"\n", 0o600)
+    except OSError as error:
+        raise CommandError(
+            "INTERNAL_ERROR", f"Could not store {path.name}: {error.strerror}"
+        ) from error
 
 
 def not_installed(home: str, kind: Kind, name: str) -> CommandError:

@@ -13,3 +13,6 @@ class RuntimeSettings(NamedTuple):
     http_action_timeout: float = 60.0
     cli_action_timeout: float = 120.0
     show_secrets: bool = False
+    use_keyring: bool = False
+    """Whether persistent variables are kept in the system keyring instead of files."""
+    github_api: str = "https://api.github.com"

@@ -14,6 +14,8 @@ from stringd.runtime.commands import (
     listing,
     nav,
     navigation,
+    packages,
+    tools,
     topics,
     variables,
 )
@@ -51,11 +53,14 @@ COMMANDS: Final[dict[str, Handler]] = {
     "session": topics.session,
     "act": act.act,
     "action": act.act,
+    "install": packages.install,
+    "uninstall": packages.uninstall,
 }
 
 FAMILIES: Final[dict[str, Handler]] = {
     "act.": act.act,
     "action.": act.act,
+    "tool:": tools.tool,
 }
 """Commands that carry a name of their own: `/act.search`."""
 

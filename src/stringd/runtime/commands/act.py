@@ -43,10 +43,19 @@ def find_action(page: Page, ident: str) -> Action | None:
 
 
 async def perform(
-    call: Call, page: Page, action: Action, arguments: str, label: str | None = None
+    call: Call,
+    page: Page,
+    action: Action,
+    arguments: str,
+    label: str | None = None,
+    defaults: dict[str, str] | None = None,
 ) -> Result:
-    """Run an action of a page and make the answer a reply. Raises `CommandError`."""
-    outcome = await _outcome(call, page, action, arguments, label or f"/act.{action.id}")
+    """Run an action of a page and make the answer a reply. Raises `CommandError`.
+
+    `label` is how the caller names it; `defaults` stand in for variables nobody set.
+    """
+    name = label or f"/act.{action.id}"
+    outcome = await _outcome(call, page, action, arguments, name, defaults)
     if isinstance(outcome, Help):
         return Result.page(f"Action: {action.id}", schema(action))
     if isinstance(outcome, Text):
@@ -119,9 +128,16 @@ def _unknown(page: Page, ident: str) -> CommandError:
     )
 
 
-async def _outcome(call: Call, page: Page, action: Action, arguments: str, label: str) -> Outcome:
+async def _outcome(
+    call: Call,
+    page: Page,
+    action: Action,
+    arguments: str,
+    label: str,
+    defaults: dict[str, str] | None = None,
+) -> Outcome:
     session = call.session
-    place = place_of(call, page, action, arguments, label)
+    place = place_of(call, page, action, arguments, label, defaults)
     caller = Caller(place, lambda command: setattr(session, "shell", command))
     try:
         return await run_action(call.runtime.engine, action, arguments, caller)

@@ -1,0 +1,154 @@
+"""`/install`, `/uninstall`: apps and tools come and go."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Final
+
+from stringd.documents import parse, parse_flags, tokens
+from stringd.runtime.call import Call
+from stringd.runtime.errors import CommandError
+from stringd.runtime.files import read_text
+from stringd.runtime.package_sources import fetch_github, fetch_web, github_path
+from stringd.runtime.packages import (
+    MAIN_FILE,
+    InstallError,
+    Origin,
+    Package,
+    Wanted,
+    check_collision,
+    describe,
+    install_files,
+    install_folder,
+    install_link,
+    package_directory,
+)
+from stringd.runtime.page import is_web, path_of
+from stringd.runtime.paths import locate
+from stringd.runtime.registry import Kind, unregister
+from stringd.runtime.session import Session
+from stringd.wire.result import Result
+
+_USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>]
+  <source> is a file, a folder with a string.md, a URL, a GitHub address or gh:owner/repo[/path]"""
+_SWITCHES: Final = ("app", "tool", "link")
+
+
+async def install(call: Call) -> Result:
+    """Install an app or a tool from a file, a folder, the web or the open document."""
+    flags = parse_flags(call.argument, switches=_SWITCHES)
+    if "as" in flags.bare or flags.values.get("as") == "":
+        raise InstallError("--as requires a value: --as <local-name>")
+    kind: Kind | None = None
+    if "app" in flags.values or "tool" in flags.values:
+        kind = "app" if "app" in flags.values else "tool"
+    wanted = Wanted(kind, flags.values.get("as"), "link" in flags.values)
+    source = flags.positional[0] if flags.positional else _open_document(call)
+    try:
+        if wanted.link and not is_web(source):
+            raise InstallError("--link requires an http(s) URL source.")
+        if is_web(source) or source.startswith("gh:"):
+            return await _install_web(call, source, wanted)
+        return await _install_local(call, source, wanted)
+    except InstallError:
+        raise
+    except CommandError as error:
+        code = error.code if error.code == "FILE_NOT_ALLOWED" else "COMMAND_UNSUPPORTED"
+        raise InstallError(error.message, code) from error
+
+
+async def uninstall(call: Call) -> Result:
+    """Remove a package and close the topics that show it; what it stored stays."""
+    given = tokens(call.argument)
+    if not given:
+        raise CommandError("COMMAND_UNSUPPORTED", "Usage: /uninstall <name>")
+    name = given[0].removeprefix("app:").removeprefix("tool:")
+    home = call.session.user.home
+    entry = unregister(home, name)
+    if entry is None:
+        raise CommandError("NOT_FOUND", f"Package not found: {name}")
+    kind, uri = entry
+    directory = package_directory(home, name)
+    closed = await _close_topics(call, name, uri, directory)
+    await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+    message = f"Uninstalled {kind}:{name}"
+    if closed:
+        noun = "session" if len(closed) == 1 else "sessions"
+        message += f"\n  Closed {len(closed)} active {noun}: {', '.join(closed)}"
+    return Result.done(message)
+
+
+def _open_document(call: Call) -> str:
+    location = call.session.location
+    if location is None:
+        raise InstallError(f"No source specified and no document is open.\n{_USAGE}")
+    return location.uri
+
+
+async def _install_local(call: Call, source: str, wanted: Wanted) -> Result:
+    file = locate(call, source)
+    if file.real.is_dir():
+        file = locate(call, str(file.path / MAIN_FILE))._replace(typed=f"{source}/{MAIN_FILE}")
+    text = await asyncio.to_thread(read_text, file)
+    main = file.real
+    stem = main.parent.name if main.name == MAIN_FILE else main.stem
+    document = parse(text.text, file.path.as_uri())
+    shown = call.session.shown(source) if source.startswith("file://") else source
+    package = describe(document, Origin(shown, str(main)), stem, wanted)
+    home = call.session.user.home
+    if main.is_relative_to(package_directory(home, package.name)):
+        raise InstallError(f"{package.label} is installed from {shown} already.")
+    check_collision(home, package)
+    path = await asyncio.to_thread(install_folder, home, package, main)
+    return _installed(package, str(path))
+
+
+async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
+    place = github_path(source)
+    found = await (fetch_web(call, source) if place is None else fetch_github(call, place))
+    package = describe(found.document, Origin(source, source), found.file_name, wanted)
+    home = call.session.user.home
+    check_collision(home, package)
+    if wanted.link or found.link:
+        return _linked(home, package, source)
+    path = await asyncio.to_thread(install_files, home, package, found.files)
+    return _installed(package, str(path))
+
+
+def _linked(home: str, package: Package, url: str) -> Result:
+    install_link(home, package, url)
+    return _report(f"Linked {package.label} (URL shortcut)", package, url)
+
+
+def _installed(package: Package, path: str) -> Result:
+    return _report(f"Installed {package.label}", package, path)
+
+
+def _report(first: str, package: Package, path: str) -> Result:
+    use = f"/open {package.label}" if package.kind == "app" else f"/{package.label}"
+    return Result.done(f"{first}\n  Source: {package.origin.typed}\n  Path: {path}\nUse: {use}")
+
+
+async def _close_topics(call: Call, name: str, uri: str, directory: Path) -> list[str]:
+    """Close every topic that shows a package; their names."""
+    user = call.session.user.id
+    closed: list[str] = []
+    for slot in list(call.runtime.sessions(user)):
+        session = slot.session
+        if session is None or not _shows(session, name, uri, directory):
+            continue
+        forgotten = call.runtime.forget(user, session.topic)
+        if forgotten is not None:
+            await forgotten.release()
+            closed.append(str(session.topic))
+    return closed
+
+
+def _shows(session: Session, name: str, uri: str, directory: Path) -> bool:
+    topic = session.topic
+    if topic.type == "app" and topic.name.partition(":")[0] == name:
+        return True
+    if session.location is None:
+        return False
+    path = path_of(session.location.uri)
+    return session.location.uri == uri or (path is not None and path.is_relative_to(directory))
