@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Final, NamedTuple
 
 from stringd import __version__
+from stringd.cli.streams import secure_streams
 
 
 class Subcommand(NamedTuple):
@@ -47,6 +48,7 @@ def _help() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `stringd` with these arguments and return its exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
+    secure_streams()
     if not args or args[0] in ("-h", "--help", "help"):
         print(_help(), end="")
         return 0

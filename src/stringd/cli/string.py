@@ -7,6 +7,7 @@ every single command.
 import os
 import sys
 
+from stringd.cli.streams import secure_streams
 from stringd.client.daemon import (
     UsageError,
     health,
@@ -61,6 +62,7 @@ class Options:
 def main(argv: list[str] | None = None) -> int:
     """Run `string` with these arguments and return its exit code."""
     args = sys.argv[1:] if argv is None else argv
+    secure_streams()
     try:
         if not args or args[0] in ("--help", "-h"):
             sys.stdout.write(HELP)
