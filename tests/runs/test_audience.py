@@ -91,3 +91,14 @@ async def test_shutdown_does_not_wait_for_a_replay_nobody_reads(
     async with asyncio.timeout(WAIT_SECONDS):
         await stopping
     await wait_until(lambda: not stuck.tasks)
+
+
+async def test_one_huge_answer_does_not_make_its_reader_late(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    huge = strategy(
+        sequential("a", "b"), a=scripted({"chunks": ["y" * 3_000_000]}), b=scripted("ok")
+    )
+    messages = await watcher.run(server.strategy(huge))
+    assert messages[-1]["result"] == "ok"
+    assert [m for m in watcher.seen if m["type"] == "error"] == []

@@ -16,9 +16,9 @@ from stringd.wire.runs.messages import Error, Message
 if TYPE_CHECKING:
     from stringd.runs.run import Run
 
-# A burst of a thousand runs fits; a client stuck for good costs at most these.
+# A burst of a thousand runs fits. Frames are shared between clients, so many stuck ones cost one.
 MAX_FRAMES: Final = 10_000
-MAX_BYTES: Final = 8 * 1024 * 1024
+MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 class Handler(Protocol):
