@@ -96,9 +96,7 @@ async def test_shutdown_does_not_wait_for_a_replay_nobody_reads(
 async def test_one_huge_answer_does_not_make_its_reader_late(
     server: RunsServer, watcher: Watcher
 ) -> None:
-    huge = strategy(
-        sequential("a", "b"), a=scripted({"chunks": ["y" * 3_000_000]}), b=scripted("ok")
-    )
-    messages = await watcher.run(server.strategy(huge))
+    huge = strategy(sequential("a", "b"), a=scripted("{message}" * 100), b=scripted("ok"))
+    messages = await watcher.run(server.strategy(huge), "y" * 30_000)
     assert messages[-1]["result"] == "ok"
     assert [m for m in watcher.seen if m["type"] == "error"] == []
