@@ -25,6 +25,7 @@ from stringd.server.runs import Runs
 from stringd.server.turns import Turns
 
 if TYPE_CHECKING:
+    from stringd.runs.tools.desk import Ports
     from stringd.server.log import EventLog
     from stringd.server.settings import Settings
 
@@ -40,12 +41,14 @@ class App:
         self, settings: "Settings", log: "EventLog", request_stop: Callable[[], None]
     ) -> None:
         self.runtime = Runtime(settings.runtime)
-        self.runs = Runs(settings.data_dir, Path.cwd(), settings.runs)
         self._log = log
         self._request_stop = request_stop
         self._started = monotonic()
         self.refusal = Guard(settings.allow_origins).refusal
         turns = Turns(self.runtime, settings.queue_timeout)
+        self.runs = Runs(
+            settings.data_dir, Path.cwd(), settings.runs, lambda: _run_ports(self.runtime, turns)
+        )
         self._users = users.UserEndpoints(self.runtime, log)
         self._sessions = sessions.SessionEndpoints(self.runtime, log)
         self._routes: dict[tuple[str, str], Endpoint] = {
@@ -128,3 +131,9 @@ class App:
     def _shutdown(self, _request: Request) -> Response:
         self._request_stop()
         return json_response(200, {"ok": True, "message": "stringd shutting down"})
+
+
+def _run_ports(runtime: Runtime, turns: Turns) -> "Ports":
+    from stringd.server.run_ports import run_ports  # with the runs room, after the first answer
+
+    return run_ports(runtime, turns)

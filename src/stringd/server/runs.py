@@ -5,14 +5,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stringd.runs.service import RunService
+    from stringd.runs.tools.desk import Ports
     from stringd.server.settings import RunsSettings
 
 
 class Runs:
     """Owns the run service from `start` to `stop`; upgrades that come early wait for it."""
 
-    def __init__(self, data_dir: Path, project_dir: Path, settings: "RunsSettings") -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        project_dir: Path,
+        settings: "RunsSettings",
+        ports: "Callable[[], Ports] | None" = None,
+    ) -> None:
+        self._ports = ports
         self._settings = settings
         self._data_dir = data_dir
         self._project_dir = project_dir
@@ -71,6 +81,28 @@ class Runs:
         upgrade(service)(transport, request)
 
     def _load(self) -> "RunService":
+        from stringd.runs.budgets import Limits
+        from stringd.runs.equipment import Equipment
         from stringd.runs.service import RunService
+        from stringd.runs.tools.desk import Ports
 
-        return RunService(self._data_dir, self._project_dir, **self._settings._asdict())
+        settings = self._settings
+        equipment = Equipment(
+            self._data_dir,
+            ports=self._ports() if self._ports else Ports(),
+            limits=Limits(
+                tokens=settings.max_tokens,
+                tool_calls=settings.max_tool_calls,
+                seconds=settings.max_seconds,
+            ),
+            approve_commands=settings.approve_commands,
+        )
+        return RunService(
+            self._data_dir,
+            self._project_dir,
+            model_override=settings.model_override,
+            template_filters=settings.template_filters,
+            concurrent_broadcast=settings.concurrent_broadcast,
+            equipment=equipment,
+            use_keyring=settings.use_keyring,
+        )

@@ -20,6 +20,11 @@ class RunsSettings(NamedTuple):
     template_filters: tuple[str, ...] = ()
     concurrent_broadcast: bool = False
     model_override: str | None = None
+    approve_commands: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    max_tool_calls: int | None = None
+    max_seconds: float | None = None
+    use_keyring: bool = False
 
 
 class Settings(NamedTuple):
@@ -52,6 +57,10 @@ VARIABLES: Final = {
     "STRINGD_TEMPLATE_FILTERS": "filters prompt templates may use: env, file, exec (none)",
     "STRINGD_CONCURRENT_BROADCAST": "1 runs the steps of a broadcast flow side by side",
     "STRINGD_MODEL_OVERRIDE": "provider/model for every agent of every run",
+    "STRINGD_RUN_APPROVE_COMMANDS": "commands agents must ask about: expressions, one a line",
+    "STRINGD_RUN_MAX_TOKENS": "tokens a run may use before it is stopped (no limit)",
+    "STRINGD_RUN_MAX_TOOL_CALLS": "tool calls a run may make before it is stopped (no limit)",
+    "STRINGD_RUN_TIMEOUT_MS": "wall time a run may take before it is stopped (no limit)",
 }
 """Every environment variable the daemon reads, with what it does and its default."""
 
@@ -99,7 +108,39 @@ def _runs_settings(environ: Mapping[str, str]) -> RunsSettings:
     if model and "/" not in model:
         raise SettingsError(f"STRINGD_MODEL_OVERRIDE must be provider/model, not '{model}'")
     concurrent = _switch(environ, "STRINGD_CONCURRENT_BROADCAST")
-    return RunsSettings(filters, concurrent, model or None)
+    return RunsSettings(
+        filters,
+        concurrent,
+        model or None,
+        approve_commands=_expressions(environ, "STRINGD_RUN_APPROVE_COMMANDS"),
+        max_tokens=_count(environ, "STRINGD_RUN_MAX_TOKENS"),
+        max_tool_calls=_count(environ, "STRINGD_RUN_MAX_TOOL_CALLS"),
+        max_seconds=_seconds(environ, "STRINGD_RUN_TIMEOUT_MS", None),
+        use_keyring=_uses_keyring(environ),
+    )
+
+
+def _expressions(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    import re  # the daemon starts without it
+
+    found = tuple(line.strip() for line in environ.get(name, "").splitlines() if line.strip())
+    for expression in found:
+        try:
+            re.compile(expression)
+        except re.error as error:
+            raise SettingsError(
+                f"{name} holds '{expression}', which is no regular expression: {error}"
+            ) from None
+    return found
+
+
+def _count(environ: Mapping[str, str], name: str) -> int | None:
+    text = environ.get(name, "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise SettingsError(f"{name} must be a whole number above 0, not '{text}'")
+    return int(text)
 
 
 def configured_port(environ: Mapping[str, str]) -> int:

@@ -1,0 +1,66 @@
+"""What agents of a run can use of the rest of the daemon, and of the gate beside it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stringd.runs.tools.checked import ToolFailure
+from stringd.runs.tools.desk import Ports
+from stringd.wire.result import response_text
+from stringd.wire.topic import InvalidTopicError, parse_topic
+
+if TYPE_CHECKING:
+    from stringd.runtime.runtime import Runtime
+    from stringd.server.turns import Turns
+
+
+def run_ports(runtime: "Runtime", turns: "Turns") -> Ports:
+    return Ports(string=DaemonTopics(runtime, turns), privileged=ask_gate)
+
+
+class DaemonTopics:
+    """String commands of agents, in topics of the user this daemon belongs to."""
+
+    def __init__(self, runtime: "Runtime", turns: "Turns") -> None:
+        self._runtime = runtime
+        self._turns = turns
+
+    async def __call__(self, topic: str, command: str, cwd: Path) -> str:
+        try:
+            parsed = parse_topic(topic)
+        except InvalidTopicError as error:
+            raise ToolFailure("not_found", str(error)) from None
+        result = await self._turns.run(self._user(), parsed, command, str(cwd))
+        return response_text(result)
+
+    def _user(self) -> str:
+        user_id = os.environ.get("STRINGD_USER", "").strip() or "default"
+        if self._runtime.users.get(user_id) is None:
+            home = os.environ.get("STRINGD_HOME", "") or f"~/.string/users/{user_id}"
+            self._runtime.users.register(user_id, str(Path(home).expanduser()))
+        return user_id
+
+
+async def ask_gate(
+    pipeline: Sequence[Sequence[str]],
+    reason: str,
+    cwd: Path,  # noqa: ARG001  # the gate decides where its commands run
+    *,
+    privileged: bool,
+) -> str:
+    """Ask the human at the gate; what became of it, in words."""
+    from stringd.client.gate import default_socket
+    from stringd.mcp.gate import MAX_TIMEOUT_MS, ExecuteArguments, execute
+    from stringd.mcp.outcome import ToolError
+
+    asked = ExecuteArguments(
+        pipeline=[list(stage) for stage in pipeline],
+        description=reason,
+        privileged=privileged,
+        timeout=MAX_TIMEOUT_MS,
+    )
+    try:
+        return "\n".join((await execute(default_socket(), asked)).parts)
+    except ToolError as error:
+        raise ToolFailure("command_failed", str(error), recoverable=False) from None
