@@ -127,3 +127,16 @@ async def test_an_interrupted_run_is_repaired_when_the_daemon_starts(tmp_path: P
         assert shown["error"]["code"] == "INTERRUPTED"
         fixed(second, THREE, "b", "B {message}")
         assert (await resume(watcher))[-1]["result"] == "C B A"
+
+
+async def test_a_step_that_was_put_elsewhere_in_the_file_is_done_anew(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    await watcher.run(server.strategy(THREE), "go")
+    moved = json.loads(json.dumps(THREE))
+    moved["agents"]["b"] = scripted("B {message}")
+    moved["flow"] = sequential("c", "b", "a")
+    server.strategy(moved)
+    messages = await resume(watcher)
+    steps = [kind for kind in kinds(messages) if kind.startswith("step_started")]
+    assert steps == ["step_started(c)", "step_started(b)", "step_started(a)"]

@@ -31,7 +31,7 @@ class Stage(Protocol):
 
     async def call_agent(self, name: str, message: str, path: str) -> AgentCallResult: ...
 
-    async def completed_step(self, path: str) -> AgentCallResult | None: ...
+    async def completed_step(self, step: d.Step, path: str) -> AgentCallResult | None: ...
 
     async def step_started(self, step: d.Step, index: int, path: str, message: str) -> None: ...
 
@@ -102,7 +102,7 @@ class FlowRunner:
     async def step(self, index: int, message: str, mark: str) -> AgentCallResult:
         """Run one child. Raises `StepError`."""
         step, path = self.flow.steps[index], f"{self._prefix}{mark}{index}"
-        done = await self._stage.completed_step(path) if self._entry else None
+        done = await self._stage.completed_step(step, path) if self._entry else None
         if done is None:
             done = await self._run_step(step, index, path, message)
         self._usage += done.usage

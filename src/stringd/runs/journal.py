@@ -21,11 +21,21 @@ class Journal:
     """Completed steps and calls by path, the input they started from, and texts still waiting."""
 
     input: str = ""
-    steps: dict[str, AgentCallResult] = field(default_factory=dict)
+    steps: dict[str, tuple[str, AgentCallResult]] = field(default_factory=dict)
     calls: dict[str, ConversationRecord] = field(default_factory=dict)
     steering: list[str] = field(default_factory=list)
     finished: bool = False
     unfinished: Unfinished = field(default_factory=Unfinished)
+
+    def step(self, name: str, path: str) -> AgentCallResult | None:
+        """What the step gave when it completed; a file changed meanwhile may have another there."""
+        done = self.steps.get(path)
+        return done[1] if done is not None and done[0] == name else None
+
+    def call(self, agent_name: str, path: str) -> ConversationRecord | None:
+        """The agent's call at that place, if it was completed."""
+        record = self.calls.get(path)
+        return record if record is not None and record.agent_name == agent_name else None
 
 
 def read_journal(events: Sequence[AnyEvent]) -> Journal:
@@ -45,8 +55,8 @@ def read_journal(events: Sequence[AnyEvent]) -> Journal:
 def _note(journal: Journal, event: AnyEvent) -> None:
     journal.unfinished.note(event)
     match event:
-        case StepCompleted(path=str(path), result=AgentCallResult() as result):
-            journal.steps[path] = result
+        case StepCompleted(path=str(path), step_name=name, result=AgentCallResult() as result):
+            journal.steps[path] = (name, result)
         case AgentCall(path=str(path), record=record):
             journal.calls[path] = record
         case UserInput(agent_name="", text=text):

@@ -78,13 +78,13 @@ class Segment:
         return self._prepared.registry.flows[type_]
 
     async def call_agent(self, name: str, message: str, path: str) -> AgentCallResult:
-        agent, done = self._agents[name], self._journal.calls.get(path)
+        agent, done = self._agents[name], self._journal.call(name, path)
         result = await (agent.call(message, path) if done is None else agent.replayed(done))
         self.usage += result.usage
         return result
 
-    async def completed_step(self, path: str) -> AgentCallResult | None:
-        done = self._journal.steps.get(path)
+    async def completed_step(self, step: d.Step, path: str) -> AgentCallResult | None:
+        done = self._journal.step(step.name, path)
         if done is not None:
             inside = f"{path}/"
             for call_path, record in self._journal.calls.items():
