@@ -7,6 +7,7 @@
 # `string` passes through here, and must start faster than `typing` can be imported.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from stringd.client.async_runs import AsyncRuns, RunFailedError, RunHandle
     from stringd.client.async_string import AsyncString
     from stringd.client.errors import (
         CommandFailed,
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     )
     from stringd.client.gate import AsyncGate, Gate, GateClientError
     from stringd.client.http import TransportError
+    from stringd.client.runs import RequestFailedError, RunsError, UnreachableError
     from stringd.client.string import String
     from stringd.client.values import Document, ExecResult, Health, TopicState, User
 
 __all__ = [
     "AsyncGate",
+    "AsyncRuns",
     "AsyncString",
     "CommandFailed",
     "Document",
@@ -32,16 +35,22 @@ __all__ = [
     "Health",
     "QueueFull",
     "QueueTimeout",
+    "RequestFailedError",
     "RequestRefusedError",
+    "RunFailedError",
+    "RunHandle",
+    "RunsError",
     "StreamIncomplete",
     "String",
     "StringClientError",
     "TopicState",
     "TransportError",
+    "UnreachableError",
     "User",
 ]
 
 _MODULES = {
+    "async_runs": ("AsyncRuns", "RunFailedError", "RunHandle"),
     "async_string": ("AsyncString",),
     "errors": (
         "CommandFailed",
@@ -53,6 +62,7 @@ _MODULES = {
     ),
     "gate": ("AsyncGate", "Gate", "GateClientError"),
     "http": ("TransportError",),
+    "runs": ("RequestFailedError", "RunsError", "UnreachableError"),
     "string": ("String",),
     "values": ("Document", "ExecResult", "Health", "TopicState", "User"),
 }
