@@ -1,5 +1,6 @@
 """How messages travel: cycles, broadcasts, nesting, custom flows, hooks."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -236,3 +237,27 @@ async def test_user_agents_pass_on_ask_or_preset(
     ]
     assert messages[-1]["result"] == result
     assert messages[-1]["usage"] == {"promptTokens": 0, "completionTokens": 0}
+
+
+async def test_code_that_swallows_its_cancellation_does_not_undo_a_stop(tmp_path: Path) -> None:
+    async def stubborn(message: str, config: Mapping[str, Any]) -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "finished anyway"
+        return ""
+
+    registry = Registry()
+    registry.agent("stubborn", stubborn)
+    source = strategy(sequential("a"), a={"type": "stubborn"})
+    async with serving(tmp_path, registry=registry) as server:
+        watcher = await server.watcher()
+        await watcher.ask("prepare_run", runId="r", strategyPath=str(server.strategy(source)))
+        await watcher.send("start_run", runId="r")
+        await watcher.until("step_started")
+        await watcher.send("stop_run", runId="r")
+        assert (await watcher.ended())["error"]["code"] == "CANCELLED"
+        assert (await watcher.ask("prepare_run", runId="r"))["type"] == "run_prepared"
+        assert "strategy_completed" not in kinds(watcher.seen)
+        ends = [e["status"] for e in server.timeline("r") if e["type"] == "run_completed"]
+        assert ends == ["cancelled"]

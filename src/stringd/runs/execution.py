@@ -64,7 +64,7 @@ class Executor:
             run.task.cancel()
 
     def _drop_unstarted(self, run: Run) -> None:
-        new = run.prepared is None or run.prepared.kind == "new"
+        new = run.prepared is not None and run.prepared.kind == "new"
         run.release()
         if new:
             self._store.drop_selection(run.id)
@@ -167,6 +167,9 @@ class Executor:
         self, run: Run, status: timeline.Ending, error: ErrorInfo | None = None
     ) -> list[str]:
         """End the run's state and record it; returns the steering nobody took."""
+        if run.status != "running":
+            # Code that swallowed its cancellation does not turn a stopped run into another ending.
+            raise asyncio.CancelledError
         run.end(status)
         left = _undelivered(run)
         self._record_end(run, status, error)
