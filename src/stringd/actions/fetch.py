@@ -131,7 +131,7 @@ class Fetcher:
 
         parts = urlsplit(request.url)
         named = parts.netloc.rpartition("@")[2]
-        headers = [("Host", named), *request.headers.items()]
+        headers = [(b"Host", named.encode("ascii", "replace")), *_encoded(request.headers)]
         try:
             pinned = httpx2.URL(request.url).copy_with(host=address, fragment=None)
             async with self._connected().stream(
@@ -197,6 +197,13 @@ async def _limited(response: "httpx2.Response") -> tuple[bytes, bool]:
     return bytes(body), False
 
 
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Header lines as bytes; what is not ASCII is sent as UTF-8."""
+    return [
+        (n.encode("utf-8", "replace"), v.encode("utf-8", "replace")) for n, v in headers.items()
+    ]
+
+
 def _redirected(request: Request, status: int, location: str) -> Request:
     """The request a redirect asks for. Another host gets no headers that may hold secrets."""
     try:
@@ -205,9 +212,14 @@ def _redirected(request: Request, status: int, location: str) -> Request:
     except ValueError as error:
         raise FetchError(f"redirected to {location}, which is no address") from error
     headers = dict(request.headers)
-    if (before.scheme, before.netloc) != (after.scheme, after.netloc):
+    elsewhere = (before.scheme, before.netloc) != (after.scheme, after.netloc)
+    if elsewhere:
         headers = {key: value for key, value in headers.items() if key.lower() == "accept"}
     if status == 303 or (status in (301, 302) and request.method == "POST"):
         kept = {key: value for key, value in headers.items() if key.lower() not in _BODY_HEADERS}
         return request._replace(method="GET", url=url, headers=kept, body=None)
+    if elsewhere and request.body is not None:
+        raise FetchError(
+            f"redirected to {after.netloc}; what was sent is not sent on to another host"
+        )
     return request._replace(url=url, headers=headers)

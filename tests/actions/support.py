@@ -1,0 +1,60 @@
+"""A place and shortcuts to run the pure parts of actions in."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from stringd.actions.errors import ActionError
+from stringd.actions.place import Place, Value
+from stringd.actions.templates import Inputs
+from stringd.documents import Action, parse
+
+
+def action(text: str, response: str | None = None) -> Action:
+    """The action of a block's text."""
+    template = f"````act.x.response\n{response}\n````\n" if response is not None else ""
+    return parse(f"````act.x\n{text}\n````\n{template}").actions["x"]
+
+
+class Files(dict[str, bytes]):
+    """Files in memory: what a place reads and writes."""
+
+    def read(self, path: str, _limit: int) -> bytes:
+        if path not in self:
+            raise ActionError("INVALID_PAYLOAD", f"cannot read {path}: No such file")
+        return self[path]
+
+    def write(self, path: str, data: bytes) -> None:
+        if path.startswith("/forbidden"):
+            raise ActionError("FILE_NOT_ALLOWED", "Path outside workspace")
+        self[path] = data
+
+
+def place(
+    *,
+    files: Files | None = None,
+    stored: Mapping[str, str] | None = None,
+    variables: dict[str, str] | None = None,
+    shortcuts: dict[str, Value] | None = None,
+    context: Mapping[str, str] | None = None,
+    in_app: bool = False,
+) -> Place:
+    held = files if files is not None else Files()
+    values = shortcuts if shortcuts is not None else {}
+    return Place(
+        "/act.x",
+        "file:///home/app.md",
+        Path("/"),
+        variables=variables if variables is not None else {},
+        value_shortcuts=values,
+        context=context or {},
+        stored=stored or {},
+        in_app=in_app,
+        shortcut=values.get,
+        shortcut_names=lambda: list(values),
+        read_file=held.read,
+        write_file=held.write,
+    )
+
+
+def inputs(values: Mapping[str, Value], at: Place | None = None) -> Inputs:
+    return Inputs(values, at or place())

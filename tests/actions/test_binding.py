@@ -1,0 +1,78 @@
+"""From what a caller typed to the values an action runs with."""
+
+import pytest
+
+from stringd.actions.binding import bind, read_arguments
+from stringd.actions.errors import ActionError
+from stringd.actions.place import Place, Value
+from tests.actions.support import Files, action, place
+
+FIELDS = (
+    "GET http://h.test/\n  title, -T: string (required)\n  n: number (optional, min:1, max:5)\n"
+    "  on: boolean\n  card, -c: tuple\n"
+)
+
+
+def values(text: str, arguments: str, at: Place | None = None) -> dict[str, Value]:
+    declared = action(text)
+    return dict(bind(declared, read_arguments(declared, arguments), at or place()).values)
+
+
+def message(text: str, arguments: str, at: Place | None = None) -> str:
+    with pytest.raises(ActionError) as failure:
+        values(text, arguments, at)
+    return failure.value.message
+
+
+def test_flags_aliases_and_positions_fill_fields() -> None:
+    assert values(FIELDS, "-T 'a b' --n=3 --on") == {"title": "a b", "n": "3", "on": "true"}
+    assert values(FIELDS, "--n 2 first") == {"n": "2", "title": "first"}
+    assert values(FIELDS, "t --extra 1") == {"extra": "1", "title": "t"}
+
+
+def test_shortcuts_stand_for_what_they_hold() -> None:
+    at = place(shortcuts={"item-1": ("a", "b"), "x": "y"}, variables={"v": "@gone"})
+    assert values(FIELDS, "@x --card @item-1", at) == {"title": "y", "card": ("a", "b")}
+    assert values(FIELDS, '"@joe said hi"', at) == {"title": "@joe said hi"}
+    assert values(FIELDS, "@@joe", at) == {"title": "@joe"}
+    assert values(FIELDS, "{v}", at) == {"title": "@gone"}
+    assert message(FIELDS, "@joe", at) == "Unknown shortcut: @joe\nAvailable: @item-1, @x"
+    many = place(shortcuts={f"s{n}": "v" for n in range(13)})
+    assert message(FIELDS, "@joe", many).endswith("@s11, ...")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("t --n x", '--n must be a number; got "x".'),
+        ("t --n 0", '--n must be at least 1; got "0".'),
+        ("t --n 6", '--n must be at most 5; got "6".'),
+        ("t --on maybe", '--on must be true or false; got "maybe".'),
+        ("t --T2 $HOME", "$var cannot be used in command arguments."),
+        ("t --n", "Flag --n requires a value (declared type: number)."),
+    ],
+)
+def test_unfit_values_are_refused(arguments: str, problem: str) -> None:
+    assert message(FIELDS, arguments).startswith(problem)
+
+
+def test_money_is_no_variable() -> None:
+    assert values(FIELDS, "'costs $5'") == {"title": "costs $5"}
+
+
+def test_defaults_know_variables() -> None:
+    text = 'GET http://h.test/\n  city: string "City" = "$CITY"\n  who: string = "{name}!"\n'
+    at = place(stored={"CITY": "Seoul"}, variables={"name": "Ann"})
+    assert values(text, "", at) == {"city": "Seoul", "who": "Ann!"}
+    assert message(text, "", place(in_app=True)) == (
+        "Unresolved environment variable(s) in field default:\n  $CITY\n\n"
+        'Set it from this app session:\n  /set $CITY = "..."\n'
+        "Or pass the field explicitly: /act.x --city <value>"
+    )
+    assert values(text, "--city Oslo") == {"city": "Oslo", "who": "{name}!"}
+
+
+def test_files_are_data() -> None:
+    at = place(files=Files({"f": b"{v} $HOME @x"}), variables={"v": "no"})
+    assert values(FIELDS, "--title-file f", at) == {"title": "{v} $HOME @x"}
+    assert values(FIELDS, "t --other-file f", at) == {"title": "t", "other-file": "f"}

@@ -1,0 +1,134 @@
+"""Response templates: what a page makes of an answer."""
+
+import base64
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stringd.actions.place import Place, Value
+from stringd.actions.responses import Answer, TemplateRun
+from stringd.actions.secrets import NOTHING_HIDDEN, Mask
+from tests.actions.support import Files, place
+
+
+def run(
+    template: str,
+    body: Any,
+    inputs: dict[str, Value] | None = None,
+    at: Place | None = None,
+    mask: Mask = NOTHING_HIDDEN,
+) -> str:
+    answer = Answer({"status": 200, "body": body}, b"raw")
+    return TemplateRun(answer, inputs or {}, at or place(), mask).run(template)
+
+
+def test_paths_reach_keys_indices_and_the_root() -> None:
+    body = {"a": [{"b-c": 1}, {"x": None}], "t": True, "o": {"k": [1, "é"]}}
+    assert run("{Response.body.a[0].b-c} {Response.body.a.0.b-c}", body) == "1 1"
+    assert run("{Response.status} {Response.body.t}", body) == "200 true"
+    assert run("<{Response.body.a[1].x}> {Response.body.o}", body) == '<> {"k":[1,"é"]}'
+    assert run("{Response.body}", "just text") == "just text"
+    assert run("{Response.body[1]}", ["p", "q"]) == "q"
+
+
+def test_assignments_set_variables_and_print_nothing() -> None:
+    at = place(variables={"name": "Ann"})
+    text = run(
+        "{n} = {Response.body.n}\n{m} = {Response.body.m}\n{who} = I am {name}\n", {"n": 5}, at=at
+    )
+    assert text == ""
+    assert at.variables == {"name": "Ann", "n": "5", "m": "", "who": "I am Ann"}
+    assert run("{a} == {b}", {}, {"a": "1"}) == "1 == {b}"
+    assert run(" {a} = x", {}, {"a": "1"}) == " 1 = x"
+
+
+def test_input_hides_a_variable_of_the_same_name() -> None:
+    at = place(variables={"q": "old", "v": "var"})
+    assert run("{q} {v} {nobody} {t[1]} {t}", {}, {"q": "new", "t": ("a", "b")}, at) == (
+        "new var {nobody} b a,b"
+    )
+
+
+def test_loops_repeat_nest_and_assign() -> None:
+    body = {"rows": [{"n": "a", "tags": ["x", "y"]}, {"n": "b", "tags": []}]}
+    template = (
+        "for: r in Response.body.rows\n- {r.n}\n  for: t in r.tags\n  * {t} of {r.n}\n  end:\n"
+        "{last} = {r.n}\nend:\ndone {last}"
+    )
+    assert run(template, body) == "- a\n  * x of a\n  * y of a\n- b\ndone b"
+    assert run("for: r in rows\n{r.n}\nend:", body) == "a\nb"
+    assert run("for: r in body.rows\n{r.n}\nend:", body) == "a\nb"
+    assert run("for: r in Response.body\n{r}\nend:", [1, 2]) == "1\n2"
+    assert run("for: r in Response.body.nothing\n{r}\nend:\nx", body) == "x"
+    assert run("for: r in Response.body\n{r.missing}|", [{}]) == "|"
+
+
+def test_value_shortcuts_count_on_and_replace_old_ones() -> None:
+    held: dict[str, Value] = {"c-7": "old", "c": "old", "city": "stays"}
+    at = place(shortcuts=held)
+    template = (
+        "for: r in Response.body\n{@c} = ({r.a}, {r.b})\n{@c}\nend:\n"
+        "for: r in Response.body\n{@c} = {r.a},{r.b}\n{@c}\nend:\n{@one} = (@{Response.body[0].a})"
+    )
+    text = run(template, [{"a": "1, (", "b": "2"}], at=at)
+    assert text == "@c-1\n@c-2"
+    assert held == {"city": "stays", "c-1": ("1, (", "2"), "c-2": "1, (,2", "one": "1, ("}
+
+
+def test_a_missing_reference_is_shown_and_reported() -> None:
+    assert run("a {Response.body.x} b {Response.nope}", {}) == (
+        "a {Response.body.x} b {Response.nope}\n\n"
+        "> ⚠️ Unresolved template references: {Response.body.x}, {Response.nope}\n"
+        "> This response exposes: status, body (with nested JSON reachable under body). "
+        "Left visible above instead of rendering blank."
+    )
+    assert run("{Response.body.x}", {"x": None}) == ""
+
+
+def test_the_save_pipeline_writes_what_it_decoded() -> None:
+    files = Files()
+    at = place(files=files, context={"STRING_WORK_DIR": "/w"})
+    body = {"img": base64.b64encode(b"\x89PNG").decode(), "name": "pic"}
+    template = "save: img\n  decode: base64\nto: $STRING_WORK_DIR/{Response.body.name}.png\nok"
+    assert run(template, body, at=at) == "ok"
+    assert files == {"/w/pic.png": b"\x89PNG"}
+    assert run("save: Response.body\nto: raw.bin", body, at=at) == ""
+    assert files["raw.bin"] == b"raw"
+
+
+def test_the_save_pipeline_says_what_went_wrong() -> None:
+    template = (
+        "save: x.y\ndecode: base64\nto: a\nsave: t\ndecode: rot13\ndecode: base64\nsave: t\n"
+        "to: /forbidden/a"
+    )
+    assert run(template, {"t": "!!"}).splitlines() == [
+        "save: path returned no value: x.y",
+        "decode: no current buffer (was save: skipped or missing?)",
+        "to: no current buffer (was save: skipped or missing?)",
+        'decode: unknown encoding "rot13" (supported: base64, none)',
+        "decode: not base64: Only base64 data is allowed",
+        "to: write failed: Path outside workspace",
+    ]
+
+
+def test_secrets_reach_neither_text_nor_variables_nor_shortcuts() -> None:
+    held: dict[str, Value] = {}
+    at = place(shortcuts=held)
+    template = "{v} = {Response.body.k}\n{@s} = ({Response.body.k}, x)\nkey {Response.body.k}"
+    text = run(template, {"k": "sk-secret-1"}, at=at, mask=Mask(["sk-secret-1"]))
+    assert text == "key sk-…"
+    assert (at.variables, held) == ({"v": "sk-…"}, {"s": ("sk-…", "x")})
+
+
+@given(st.text(), st.text())
+def test_data_is_never_read_as_a_template(first: str, second: str) -> None:
+    body = {"a": f"{{Response.status}}{first}{{v}}", "b": f"{{@s}}{second}"}
+    at = place(variables={"v": "no"})
+    text = run("[{Response.body.a}]({v})[{Response.body.b}]", body, at=at)
+    assert text == f"[{body['a']}](no)[{body['b']}]".rstrip()
+
+
+@given(st.text(alphabet="{}@=:.[]() \nforend invRsponsebodyxsavedcoti"))
+def test_any_text_is_a_template(template: str) -> None:
+    run(template, {"x": [1, {"y": "z"}]}, {"x": "1"})
