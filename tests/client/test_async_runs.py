@@ -221,8 +221,12 @@ async def test_a_run_the_daemon_forgot_is_an_error_and_can_be_resumed(tmp_path: 
             await asyncio.to_thread(daemon.start)
             with pytest.raises(RequestFailedError, match="not found"):
                 await run.result()
-            again = await runs.continue_run(run.run_id, "at last", resume=True)
-            assert await again.result() == "at last"
+            again = await runs.continue_run(run.run_id, resume=True)
+            async for event in again:
+                if isinstance(event, m.RequestInput):
+                    await runs.answer(event, "at last")
+            assert isinstance(event, m.StrategyCompleted)
+            assert event.result == "at last"
 
 
 async def test_nobody_at_the_port_is_said() -> None:
