@@ -1,7 +1,7 @@
 """Documents: opening and editing must cost the same a byte, however large the document is.
 
 Sizes go from 10 KB with 10 blocks to 50 MB with 50,000; the 100 KB rows compare opening with the
-cost of reading the same file and encoding it as JSON.
+cost of reading the same file and encoding it as JSON, in the library and over the wire.
 """
 
 import gc
@@ -9,9 +9,12 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 
+from bench.daemon import contenders, serving
 from bench.table import Row
+from stringd.client.exec import json_object
+from stringd.client.http import Connection
 from stringd.documents import diff, html_to_markdown, parse, render, replace_block
 
 TITLE = "Documents"
@@ -56,6 +59,7 @@ def rows() -> Iterator[Row]:
     yield from _growth("edit a block in the middle", _edit)
     yield from _growth("diff of that edit", _diff)
     yield from _floor()
+    yield from _wire()
     yield _page()
 
 
@@ -99,6 +103,41 @@ def _floor() -> Iterator[Row]:
             ours / floor,
             "≤ 4",
         )
+
+
+def _wire() -> Iterator[Row]:
+    """The whole way: a request on a socket, the file, the reply read to its end."""
+    with serving(contenders()[0]) as port, tempfile.TemporaryDirectory() as home:
+        connection = Connection(port)
+        connection.request("POST", "/users", json_object(id="reader", home=home))
+        for blocks in (10, 100):
+            path = Path(home, f"page-{blocks}.md")
+            fresh = _fastest(connection, path, blocks, changes=True)
+            again = _fastest(connection, path, blocks, changes=False)
+            floor = best(lambda path=path: json.dumps(path.read_text(encoding="utf-8")), 0.2)  # type: ignore[misc]
+            for what, took in (("first time", fresh), ("again", again)):
+                yield Row(
+                    f"open 100 KB over the wire, {blocks} blocks, {what}",
+                    f"{took * 1e6:.0f} µs",
+                    f"{floor * 1e6:.0f} µs to read and JSON-encode it",
+                    took / floor,
+                    "≤ 4",
+                )
+
+
+def _fastest(connection: Connection, path: Path, blocks: int, *, changes: bool) -> float:
+    """The least disturbed of many requests; the time until the reply is complete."""
+    source = document(100_000, blocks)
+    body = json_object(cmd=f"/open {path.name}", topic="file:main")
+    fastest = float("inf")
+    for turn in range(300):
+        if changes or turn == 0:
+            path.write_text(f"{source}{turn}\n", encoding="utf-8")
+        started = perf_counter()
+        answer = connection.request("POST", "/exec", body, {"X-User-Id": "reader"})
+        fastest = min(fastest, perf_counter() - started)
+    assert b'"ok":true' in answer.body[:100]
+    return fastest
 
 
 def _page() -> Row:

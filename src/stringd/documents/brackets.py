@@ -61,6 +61,9 @@ def bracketed(source: str, fences: Fences, start: int) -> Bracketed:
 def _read_line(source: str, first: int, end: int, found: Bracketed) -> None:
     line = source[first:end]
     indent = len(line) - len(line.lstrip())
+    if line[indent] != "[":
+        found.links.extend(links(line, first))
+        return
     if line.startswith("[!", indent):
         directive = read_directive(line, indent, first)
         if directive is not None:
@@ -68,7 +71,7 @@ def _read_line(source: str, first: int, end: int, found: Bracketed) -> None:
             return
         if _OTHER_DIRECTIVE.match(line, indent):
             return
-    elif line.startswith("[", indent) and (match := _DEFINITION.match(line, indent)) is not None:
+    elif (match := _DEFINITION.match(line, indent)) is not None:
         target = match[2] if match[2] is not None else match[3]
         found.definitions.append(Definition(first, end, match[1], target))
         return

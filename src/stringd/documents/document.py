@@ -197,7 +197,8 @@ class Document:
         inline = [
             (link.start, shortcut)
             for link in self.links
-            if (shortcut := defined_shortcut(self.source, link)) is not None
+            if self.source[link.start + 1] == "@"
+            and (shortcut := defined_shortcut(self.source, link)) is not None
         ]
         return define(inline, self.definitions)
 
@@ -228,14 +229,26 @@ class Document:
 
     def warnings(self, menus: Iterable[Menu] = ()) -> tuple[str, ...]:
         """Diagnostics as text, then uses of shortcuts that neither the page nor a menu defines."""
+        if not self._uses:
+            return tuple(map(str, self.diagnostics))
         names = MenuNames(menus)
         unknown = [
-            unknown_shortcut(ident, self.source[link.start + 1 : link.label_end])
-            for link in self.links
-            if (ident := used_shortcut(link)) is not None
-            and names.shown(ident, self.shortcuts) is None
+            unknown_shortcut(ident, label)
+            for ident, label in self._uses
+            if names.shown(ident, self.shortcuts) is None
         ]
         return (*map(str, self.diagnostics), *dict.fromkeys(unknown))
+
+    @cached_property
+    def _uses(self) -> list[tuple[str, str]]:
+        """Id and label of every `[Label][@id]`."""
+        if "][@" not in self.source:
+            return []
+        return [
+            (ident, self.source[link.start + 1 : link.label_end])
+            for link in self.links
+            if (ident := used_shortcut(link)) is not None
+        ]
 
     def find_block(self, ident: str) -> BlockSpan | None:
         """Where block `id` is: markers first, then headings top to bottom."""

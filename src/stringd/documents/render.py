@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
+from weakref import WeakKeyDictionary
 
 from stringd.documents.action_blocks import action_info
 from stringd.documents.auto_shortcuts import AutoShortcuts, shortens
@@ -173,7 +174,7 @@ class _Walk:
         source = document.source
         pieces: list[str] = []
         position = start
-        for first, last, instead in _link_changes(document) if self.data else _changes(document):
+        for first, last, instead in self.changes(document):
             if first < position:
                 continue
             if last > end:
@@ -188,6 +189,17 @@ class _Walk:
                 pieces += [self.included(document, instead), "\n" * (source[last - 1] == "\n")]
         pieces.append(source[position:end])
         return "".join(pieces)
+
+    def changes(self, document: Document) -> list[_Change]:
+        """What to change; for a document that is shown again it is known."""
+        if self.data:
+            return _link_changes(document, own_ids=False)
+        if document is not self.root:
+            return _changes(document, own_ids=False)
+        known = _PLANS.get(document)
+        if known is None:
+            known = _PLANS[document] = _changes(document, own_ids=True)
+        return known
 
     def tail(self, document: Document, link: Link) -> str:
         """What follows a link's label."""
@@ -255,7 +267,11 @@ _NO_BLOCK: Final = (
 )
 
 
-def _changes(document: Document) -> list[_Change]:
+_PLANS: Final[WeakKeyDictionary[Document, list[_Change]]] = WeakKeyDictionary()
+"""The changes of documents shown before, as long as someone holds them."""
+
+
+def _changes(document: Document, *, own_ids: bool) -> list[_Change]:
     """Everything a rendering does not copy, in document order."""
     changes: list[_Change] = [
         (fence.start, fence.end, "")
@@ -269,19 +285,24 @@ def _changes(document: Document) -> list[_Change]:
         instead = Include(each.name, each.path) if expands and each.name else ""
         changes.append((each.start, each.end, instead))
     # Lines that go away come before the links on them, so those are passed over.
-    changes += _link_changes(document)
+    changes += _link_changes(document, own_ids=own_ids)
     changes.sort(key=itemgetter(0))
     return changes
 
 
-def _link_changes(document: Document) -> list[_Change]:
+def _link_changes(document: Document, *, own_ids: bool) -> list[_Change]:
+    """What links become; with `own_ids`, shortcuts keep the ids their document gives them."""
     source = document.source
     changes: list[_Change] = []
     inline = document.defined.inline
     for link in document.links:
         target = link.target
-        if link.start in inline:
+        defined = inline.get(link.start) if inline else None
+        if defined is not None:
             changes.append(_label_change(source, link))
+            if own_ids:
+                changes.append((link.label_end, link.end, f"][@{defined}]"))
+                continue
         elif target is not None and (link.image or not shortens(target)):
             continue
         changes.append((link.label_end, link.end, link))

@@ -31,7 +31,8 @@ def load_file(call: "Call", file: FilePath) -> Page:
     """Load a local document. Raises `CommandError`."""
     loaded = read_text(file)
     call.session.saw(file.real, loaded.digest)
-    document = parse(loaded.text, file.path.as_uri())
+    uri = file.path.as_uri()
+    document = call.runtime.documents.parse(loaded.text, uri, loaded.digest)
     if document.includes:
         document = _compiled(call, file, document)
     _check_version(document)

@@ -8,6 +8,7 @@ resolved before the decision. This guards against a model's mistakes; it is not 
 import errno
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -38,10 +39,11 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
         raise CommandError("INVALID_PATH", "A path cannot contain a NUL character.")
     path = Path(os.path.normpath(_absolute(call, typed, base)))
     _check_length(path)
-    real = _real(path)
-    if _is_own_data(call, real):
+    real = os.path.realpath(path)
+    home = os.path.realpath(call.session.user.home)
+    if _is_own_data(call, real, home):
         raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
-    if not any(_within(real, root) for root in _roots(call)):
+    if not _within(real, home) and not any(_within(real, root) for root in _roots(call)):
         # A file is allowed through its directory, so that its neighbours come along.
         wanted = path if path.is_dir() else path.parent
         raise CommandError(
@@ -50,7 +52,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
             f"Recovery: work inside the home directory, or ask the owner to run: "
             f"stringd allow {shlex.quote(str(wanted))}",
         )
-    return FilePath(typed, path, real, _elsewhere(call, typed, path))
+    return FilePath(typed, path, Path(real), _elsewhere(call, typed, path))
 
 
 def standing_directory(call: "Call") -> Path:
@@ -99,22 +101,21 @@ def _explicitly_relative(typed: str) -> bool:
     return typed in (".", "..") or typed.startswith(("./", "../"))
 
 
-def _is_own_data(call: "Call", real: Path) -> bool:
+def _is_own_data(call: "Call", real: str, home: str) -> bool:
     """Whether a path is the daemon's. A home that was put inside its directory stays a home."""
-    data = _real(call.runtime.settings.data_dir)
-    home = _real(Path(call.session.user.home))
-    return _within(real, data) and not (data in home.parents and _within(real, home))
+    data = os.path.realpath(call.runtime.settings.data_dir)
+    nested = home != data and _within(home, data)
+    return _within(real, data) and not (nested and _within(real, home))
 
 
-def _roots(call: "Call") -> list[Path]:
-    user = call.session.user
-    given = [user.home, *user.allowed_paths, *([call.cwd] if call.cwd else [])]
-    return [_real(Path(path)) for path in given]
+def _roots(call: "Call") -> Iterator[str]:
+    """Where files may be besides the home."""
+    for path in call.session.user.allowed_paths:
+        yield os.path.realpath(path)
+    if call.cwd:
+        yield os.path.realpath(call.cwd)
 
 
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
-
-
-def _within(path: Path, root: Path) -> bool:
-    return path == root or root in path.parents
+def _within(path: str, root: str) -> bool:
+    """Whether a resolved path is a directory or lies in it, component by component."""
+    return path == root or path.startswith(root if root.endswith("/") else f"{root}/")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stringd.actions.fetch import Fetcher
 from stringd.actions.run import Engine
 from stringd.runtime import undo
+from stringd.runtime.document_cache import DocumentCache
 from stringd.runtime.errors import UnknownUserError
 from stringd.runtime.session import Session, Slot
 from stringd.runtime.store import SessionStore, restored
@@ -35,6 +36,7 @@ class Workspace:
             settings.cli_action_timeout,
             settings.show_secrets,
         )
+        self.documents = DocumentCache()
         self.edits = threading.Lock()
         """Held while a file is changed."""
         self.run_default: Callable[..., Awaitable[str | None]] | None = None
