@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from stringd.runtime import vault
 from stringd.runtime.errors import CommandError
 from stringd.runtime.storage import make_private_directory, write_atomically
 from stringd.wire.topic import Topic
@@ -46,12 +47,16 @@ def visible(home: str, topic: Topic) -> dict[str, str]:
     return merged
 
 
-def store(home: str, topic: Topic, values: dict[str, str]) -> Scope:
-    """Keep values in the topic's own scope, all in one write."""
+def store(home: str, topic: Topic, values: dict[str, str], *, use_keyring: bool = False) -> Scope:
+    """Keep values in the topic's own scope, all in one write. Raises `CommandError`."""
     scope = scopes(home, topic)[0]
     content = _read(scope.path)
-    merged = {**_variables(scope, content), **values}
-    content = {**content, "env": merged} if scope.is_global else dict[str, object](merged)
+    merged = {**_held(scope, content), **values}
+    if use_keyring:
+        for name, value in values.items():
+            vault.keep(scope.path, name, value)
+            merged[name] = vault.MARK
+    content = {**content, "env": merged} if scope.is_global else merged
     try:
         make_private_directory(scope.path.parent)
         text = msgspec.json.format(msgspec.json.encode(content), indent=2)
@@ -71,10 +76,17 @@ def masked(value: str, *, show: bool) -> str:
 
 
 def _variables(scope: Scope, content: dict[str, object]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in _held(scope, content).items():
+        known = vault.recall(scope.path, name) if value == vault.MARK else value
+        if isinstance(known, str):
+            found[name] = known
+    return found
+
+
+def _held(scope: Scope, content: dict[str, object]) -> dict[str, object]:
     held = content.get("env") if scope.is_global else content
-    if not isinstance(held, dict):
-        return {}
-    return {key: value for key, value in held.items() if isinstance(value, str)}
+    return held if isinstance(held, dict) else {}
 
 
 def _read(path: Path) -> dict[str, object]:

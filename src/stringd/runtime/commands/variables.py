@@ -15,7 +15,9 @@ def set_(call: Call) -> Result:
     scope = None
     if kept:
         session = call.session
-        scope = environment.store(session.user.home, session.topic, kept).name
+        use_keyring = call.runtime.settings.use_keyring
+        place = environment.store(session.user.home, session.topic, kept, use_keyring=use_keyring)
+        scope = place.name
     call.session.variables.update(
         (item.name, item.value) for item in assignments if not item.persistent
     )
