@@ -1,4 +1,4 @@
-"""What a benchmark reports: one row a comparison, against a floor or peer of the same run."""
+"""What a benchmark reports: a row a comparison, always against a floor or peer of the same run."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
