@@ -67,7 +67,9 @@ def read_text(file: FilePath) -> FileText:
 def _read(file: FilePath) -> tuple[bytes, int]:
     try:
         # Not blocking on a FIFO or a device: only regular files are read.
-        descriptor = os.open(file.real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # Nor following a link that took the place of the path that was judged.
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(file.real, flags)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise not_found(file) from error
     except OSError as error:

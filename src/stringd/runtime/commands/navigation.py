@@ -8,8 +8,10 @@ from typing import Final
 from stringd.documents import DocumentError, lines_text
 from stringd.runtime.addresses import Destination, WebAddress, destination
 from stringd.runtime.call import Call
+from stringd.runtime.commands.editing import edit
 from stringd.runtime.commands.listing import list_directory
 from stringd.runtime.commands.orders import unquoted
+from stringd.runtime.commands.tabs import open_in_tab
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import is_large
 from stringd.runtime.loading import load_file
@@ -45,9 +47,9 @@ def open_(call: Call) -> Result | Awaitable[Result]:
     if not target:
         raise CommandError("INVALID_TARGET", _USAGE)
     if target.startswith("--edit "):
-        from stringd.runtime.commands.editing import edit
-
         return edit(call._replace(line=call.line._replace(argument=target[7:].strip(), body=None)))
+    if target.startswith("--tab "):
+        return open_in_tab(call, target[6:], open_)
     going = destination(call, target)
     if going.address is None:
         return _open_here(call, going)
