@@ -53,5 +53,7 @@ ALL = [
     Requirement(
         "RUN-31", "A step never completed twice, whenever the daemon is killed.", f"{_SPEC} 21.3"
     ),
+    Requirement("RUN-33", "Outside the cwd nothing is done without a yes.", f"{_SPEC} 13.3"),
+    Requirement("RUN-34", "A finished tool call is never repeated on resume.", f"{_SPEC} 21.6"),
     Requirement("RUN-32", "Timelines of the reference can be listed and continued.", f"{_SPEC} 22"),
 ]

@@ -27,7 +27,9 @@ def matches(pattern: str, path: str) -> bool:
 def _compiled(pattern: str) -> re.Pattern[str]:
     plain = [one.removeprefix("./").strip("/") for one in _alternatives(pattern)]
     try:
-        return re.compile("|".join("" if one in ("", ROOT) else _regex(one) for one in plain))
+        found = "|".join("" if one in ("", ROOT) else _regex(one) for one in plain)
+        # A name may contain a newline, and must not slip past a pattern with it.
+        return re.compile(found, re.DOTALL)
     except re.error:
         raise GlobError(f"Not a usable pattern: {pattern}") from None
 

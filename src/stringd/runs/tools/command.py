@@ -4,11 +4,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta
 
@@ -23,7 +23,7 @@ MAX_STREAM: Final = 1024 * 1024
 _SHOWN: Final = 100_000
 _GRACE_SECONDS: Final = 5.0
 # When the shell is gone, what its background jobs still print is not waited for.
-_LINGER_SECONDS: Final = 1.0
+_LINGER_SECONDS: Final = 0.5
 
 
 class RunCommandArguments(Arguments, frozen=True):
@@ -97,37 +97,63 @@ async def execute(
 ) -> Ended:
     """Run it to its end, or to the time limit; whatever is left of it is killed."""
     shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"  # noqa: ASYNC240, PTH110
-    began = monotonic()
-    process = await asyncio.create_subprocess_exec(
-        shell,
-        "-c",
-        command,
-        cwd=place.real,
-        env=environment,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    ended = Ended()
-    assert process.stdout is not None
-    assert process.stderr is not None
-    reading = asyncio.gather(ended.stdout.fill(process.stdout), ended.stderr.fill(process.stderr))
-    try:
-        ended.timed_out = not await _wait(process, limit)
-        if ended.timed_out:
-            await _terminate(process)
-        await _settle(reading)
-    finally:
-        _signal_group(process, signal.SIGKILL)
-        reading.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.shield(process.wait())
-        with suppress(asyncio.CancelledError):
-            await reading
+    began, ended = monotonic(), Ended()
+    async with _pipe(ended.stdout) as stdout, _pipe(ended.stderr) as stderr:
+        process = await asyncio.create_subprocess_exec(
+            shell,
+            "-c",
+            command,
+            cwd=place.real,
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=stdout.end,
+            stderr=stderr.end,
+            start_new_session=True,
+        )
+        try:
+            stdout.close_end()
+            stderr.close_end()
+            ended.timed_out = not await _wait(process, limit)
+            if ended.timed_out:
+                await _terminate(process)
+            await asyncio.wait((stdout.reading, stderr.reading), timeout=_LINGER_SECONDS)
+        finally:
+            _signal_group(process, signal.SIGKILL)
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(process.wait())
     ended.returncode = process.returncode or 0
     ended.seconds = monotonic() - began
     return ended
+
+
+@dataclass
+class _Pipe:
+    """`end` is the child's; `reading` is done when nobody can write any more."""
+
+    end: int
+    reading: "asyncio.Task[None]"
+
+    def close_end(self) -> None:
+        if self.end >= 0:
+            os.close(self.end)
+            self.end = -1
+
+
+@asynccontextmanager
+async def _pipe(stream: Stream) -> AsyncIterator[_Pipe]:
+    """A pipe of our own: asyncio's would keep `wait` waiting for what background jobs hold open."""
+    ours, theirs = os.pipe()
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb", 0)
+    )
+    pipe = _Pipe(theirs, asyncio.create_task(stream.fill(reader)))
+    try:
+        yield pipe
+    finally:
+        pipe.close_end()
+        pipe.reading.cancel()
+        transport.close()
 
 
 async def _wait(process: asyncio.subprocess.Process, limit: float) -> bool:
@@ -144,12 +170,6 @@ async def _terminate(process: asyncio.subprocess.Process) -> None:
     if not await _wait(process, _GRACE_SECONDS):
         _signal_group(process, signal.SIGKILL)
         await process.wait()
-
-
-async def _settle(reading: "asyncio.Future[Any]") -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_LINGER_SECONDS):
-            await asyncio.shield(reading)
 
 
 def _signal_group(process: asyncio.subprocess.Process, number: signal.Signals) -> None:

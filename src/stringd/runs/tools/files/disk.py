@@ -41,7 +41,7 @@ def read(place: Place) -> Content:
         descriptor = os.open(place.real, flags)
     except (FileNotFoundError, NotADirectoryError):
         raise missing(place) from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         _same(descriptor, place.real)
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
@@ -55,10 +55,20 @@ def read(place: Place) -> Content:
             raise ToolFailure("not_found", f"{place.shown} is no regular file", path=place.shown)
         if status.st_size > MAX_BYTES:
             raise _too_large(place, status.st_size)
-        data = file.read(MAX_BYTES + 1)
+        data = _whole(descriptor)
+    finally:
+        os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise _too_large(place, len(data))
     return Content(data, sha256(data), stat.S_IMODE(status.st_mode))
+
+
+def _whole(descriptor: int) -> bytes:
+    """Everything, or one byte more than is accepted."""
+    found = bytearray()
+    while len(found) <= MAX_BYTES and (piece := os.read(descriptor, 1024 * 1024)):
+        found += piece
+    return bytes(found)
 
 
 def create(place: Place, data: bytes, mode: int = 0o666) -> None:
