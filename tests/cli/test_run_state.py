@@ -74,3 +74,18 @@ def test_a_prompt_is_open_until_it_is_answered_here_or_elsewhere() -> None:
     assert seen.prompt is asked
     seen.see(m.StepCompleted(run_id="r", step_name="a", result=RESULT))
     assert seen.prompt is None
+
+
+def test_prompts_of_several_agents_are_answered_one_after_the_other() -> None:
+    seen = state()
+    first = m.RequestInput(run_id="r", agent_name="a", prompt="")
+    second = m.RequestQuestion(run_id="r", request_id="q", agent_name="b", question="?")
+    seen.see(first)
+    seen.see(second)
+    asked = [seen.prompt]
+    seen.answered()
+    asked.append(seen.prompt)
+    assert asked == [first, second]
+    result = stream.ToolResult(tool_call_id="1", tool_name="x", output="", status="completed")
+    seen.see(streamed("b", result))
+    assert seen.prompt is None

@@ -62,7 +62,12 @@ class Session:
     def _show(self, message: m.DaemonMessage) -> None:
         self._state.see(message)
         self._view.see(message)
-        if self._state.prompt is not None:
+        self._note_prompt()
+
+    def _note_prompt(self) -> None:
+        if self._state.prompt is None:
+            self._asked.clear()
+        else:
             self._asked.set()
 
     def _exit_code(self) -> int:
@@ -83,9 +88,9 @@ class Session:
             if line is None:
                 await self._no_more_lines()
                 return
-            self._asked.clear()
             if prompt is not None:
                 self._state.answered()
+                self._note_prompt()
                 await self._client.send(answer(prompt, line))
             elif line.strip():
                 await self._client.send(r.SteerRun(run_id=self._state.run_id, text=line))

@@ -51,7 +51,7 @@ class RunState:
         self.thinking = ""
         self.tool: str | None = None
         self.usage = Usage()
-        self.prompt: Prompt | None = None
+        self._prompts: list[Prompt] = []
         self.ending: m.StrategyCompleted | m.StrategyError | None = None
 
     def see(self, message: m.DaemonMessage) -> None:
@@ -66,7 +66,7 @@ class RunState:
                 self.usage += message.usage
                 self._mark_agent(message.agent_name, "done", message.usage)
             case m.RequestInput() | m.RequestQuestion() | m.RequestPermission():
-                self.prompt = message
+                self._prompts.append(message)
             case m.StrategyCompleted():
                 self._end(message, "done")
             case m.StrategyError():
@@ -74,9 +74,18 @@ class RunState:
             case _:
                 pass
 
+    @property
+    def prompt(self) -> Prompt | None:
+        """The prompt to answer next; several agents may ask at once."""
+        return self._prompts[0] if self._prompts else None
+
     def answered(self) -> None:
-        """The open prompt got its answer."""
-        self.prompt = None
+        """The prompt to answer next got its answer."""
+        del self._prompts[:1]
+
+    def _settled(self, agent: str) -> None:
+        """The agent went on, so someone has answered it, here or elsewhere."""
+        self._prompts = [prompt for prompt in self._prompts if prompt.agent_name != agent]
 
     def _end(self, message: m.StrategyCompleted | m.StrategyError, state: State) -> None:
         self.ending = message
@@ -99,8 +108,8 @@ class RunState:
             node.times += state == "running"
             if usage is not None and node.kind != "agent":
                 node.usage += usage
-        if self.prompt is not None and state == "done":
-            self.prompt = None
+        if state == "done":
+            self._settled(name)
 
     def _steps(self, name: str, state: State) -> list[Node]:
         named = [node for node in self.tree.children if node.name == name]
@@ -131,6 +140,7 @@ class RunState:
                 self.tool = name
             case stream.ToolResult():
                 self.tool = None
+                self._settled(agent)
             case stream.Done():
                 self.agent, self.text, self.thinking = None, "", ""
             case _:
