@@ -1,0 +1,237 @@
+"""Tokens that `string` and ordinary MCP tools cost for the same ten tasks on the same five apps.
+
+The vocabulary is o200k_base as the package rs-bpe ships it: `pip install rs-bpe`, no download.
+The apps run on a real daemon against a small HTTP service; docs/tokens.md describes the method.
+"""
+
+import json
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.table import Row
+from stringd.client import String
+from stringd.mcp.catalog import TOOLS, Listed
+from stringd.wire.chanflow import encode
+from tests.support.daemon import Daemon
+
+TITLE = "Tokens: one tool for every command, against one tool for each action"
+
+APPS = Path(__file__).parent / "apps"
+NAMES = ("weather", "tasks", "issues", "calendar", "mail")
+Count = Callable[[str], int]
+
+
+class Turn(NamedTuple):
+    """One tool call and its result, as a model writes the one and reads the other."""
+
+    call: str
+    result: str
+
+
+class Task(NamedTuple):
+    """A task done three ways; `discovery` is what `string` pays once for each app."""
+
+    app: str
+    string: list[Turn]
+    formatted: list[Turn]
+    raw: list[Turn]
+
+
+def rows() -> Iterator[Row]:
+    try:
+        vocabulary = import_module("rs_bpe.bpe").openai.o200k_base()
+    except ImportError:
+        yield Row("tokens", "not measured: pip install rs-bpe", "", None, "")
+        return
+    count: Count = vocabulary.count
+    with service() as port, tempfile.TemporaryDirectory() as folder:
+        tasks, discoveries = perform(Path(folder), port)
+    yield from _standing(count)
+    yield from _tasks(count, tasks, discoveries)
+    yield from _conversation(count, tasks, discoveries)
+
+
+def _standing(count: Count) -> Iterator[Row]:
+    tools = _json_file("tools.json")
+    peer = sum(count(_compact(tool)) for tool in tools)
+    one, all_seven = _listing(count, TOOLS[:1]), _listing(count, TOOLS)
+    what = f"standing: {len(NAMES)} apps, {len(tools)} actions"
+    yield _row(f"{what}, `string` alone", one, peer)
+    yield _row(f"{what}, all seven tools", all_seven, peer)
+    yield Row("standing: each further app", "0", f"{peer / len(NAMES):.0f}", 0.0, "0")
+
+
+def _tasks(count: Count, tasks: list[Task], discoveries: dict[str, list[Turn]]) -> Iterator[Row]:
+    warm = sum(_cost(count, task.string) for task in tasks)
+    found = sum(_cost(count, turns) for turns in discoveries.values())
+    cold = sum(_cost(count, [*discoveries[task.app], *task.string]) for task in tasks)
+    formatted = sum(_cost(count, task.formatted) for task in tasks)
+    raw = sum(_cost(count, task.raw) for task in tasks)
+    yield _row("ten tasks, apps known, peer answers the same text", warm, formatted)
+    yield _row("ten tasks, apps known, peer answers JSON", warm, raw)
+    yield _row("ten tasks, each app looked at once, same text", warm + found, formatted)
+    yield _row("ten tasks, every task alone in a new conversation, same text", cold, formatted)
+
+
+def _conversation(
+    count: Count, tasks: list[Task], discoveries: dict[str, list[Turn]]
+) -> Iterator[Row]:
+    one = _listing(count, TOOLS[:1])
+    peer = sum(count(_compact(tool)) for tool in _json_file("tools.json"))
+    ours: list[Turn] = []
+    theirs: list[Turn] = []
+    seen: set[str] = set()
+    for task in tasks:
+        ours += ([] if task.app in seen else discoveries[task.app]) + task.string
+        theirs += task.formatted
+        seen.add(task.app)
+    whole = (one + _cost(count, ours), peer + _cost(count, theirs))
+    yield _row("one conversation, 5 apps installed and used: context at its end", *whole)
+    for installed in (20, 50):
+        more = peer // len(NAMES) * (installed - len(NAMES))
+        what = f"the same with {installed} apps installed, 5 of them used (computed)"
+        yield _row(what, whole[0], whole[1] + more)
+    yield _row(
+        "one conversation: input read over all turns, nothing cached",
+        _read_over_turns(count, one, ours),
+        _read_over_turns(count, peer, theirs),
+    )
+    alone = sum(one + _cost(count, [*discoveries[task.app], *task.string]) for task in tasks)
+    yield _row(
+        "ten conversations of one task each: context at their ends",
+        alone,
+        sum(peer + _cost(count, task.formatted) for task in tasks),
+    )
+
+
+def perform(folder: Path, port: int) -> tuple[list[Task], dict[str, list[Turn]]]:
+    """Do every task on a real daemon; what each turn looked like."""
+    with Daemon(folder / "daemon") as daemon:
+        string = String("bench", home=folder / "home", port=daemon.port, cwd=APPS)
+        with string:
+            for name in NAMES:
+                string.exec("file:main", f"/install ./{name} --app").unwrap()
+                string.exec(f"app:{name}", f"/open app:{name}").unwrap()
+                string.exec(f"app:{name}", f'/set $PORT = "{port}"').unwrap()
+            found = {name: _discover(string, name) for name in NAMES}
+            return [_perform(string, task) for task in _json_file("tasks.json")], found
+
+
+def _discover(string: String, app: str) -> list[Turn]:
+    """What a model that has never seen the app asks: the page, then the actions' arguments."""
+    return [_string_turn(string, app, cmd) for cmd in (f"/open app:{app}", "/act")]
+
+
+def _perform(string: String, task: dict[str, Any]) -> Task:
+    done = Task(task["app"], [], [], [])
+    for step in task["steps"]:
+        turn = _string_turn(string, task["app"], step["act"])
+        call = _compact({"name": step["tool"], "arguments": step["arguments"]})
+        text = turn.result.partition("\n")[2].rpartition("\n")[0]
+        done.string.append(turn)
+        done.formatted.append(Turn(call, text))
+        done.raw.append(Turn(call, _compact(_json_file("answers.json")[_answered(step)])))
+    return done
+
+
+def _string_turn(string: String, app: str, cmd: str) -> Turn:
+    topic = f"app:{app}"
+    call = _compact({"name": "string", "arguments": {"topic": topic, "cmd": cmd}})
+    return Turn(call, encode(topic, string.exec(topic, cmd).unwrap()))
+
+
+def _answered(step: dict[str, Any]) -> str:
+    """Which answer of the service a tool would have passed on."""
+    fixed = {
+        "weather_now": "GET /weather/now",
+        "weather_forecast": "GET /weather/forecast",
+        "tasks_list": "GET /tasks",
+        "tasks_add": "POST /tasks",
+        "tasks_done": "POST /tasks/t-102/done",
+        "issues_search": "GET /issues",
+        "issues_read": "GET /issues/412",
+        "issues_comment": "POST /issues/412/comments",
+        "issues_close": "POST /issues/398/close",
+        "calendar_day": "GET /calendar",
+        "calendar_add": "POST /calendar",
+        "mail_inbox": "GET /mail",
+        "mail_read": "GET /mail/m-77",
+        "mail_send": "POST /mail",
+    }
+    return fixed[step["tool"]]
+
+
+class _Service(BaseHTTPRequestHandler):
+    """The service behind all five apps: fixed answers."""
+
+    answers: dict[str, Any]
+
+    def do_GET(self) -> None:
+        found = self.answers[f"{self.command} {self.path.partition('?')[0]}"]
+        body = json.dumps(found).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.do_GET()
+
+    def log_message(self, *_args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def service() -> Iterator[int]:
+    """The service on a free port."""
+    _Service.answers = _json_file("answers.json")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _listing(count: Count, tools: tuple[Listed, ...]) -> int:
+    listed = [
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+        for tool in tools
+    ]
+    return sum(count(_compact(tool)) for tool in listed)
+
+
+def _cost(count: Count, turns: list[Turn]) -> int:
+    return sum(count(turn.call) + count(turn.result) for turn in turns)
+
+
+def _read_over_turns(count: Count, standing: int, turns: list[Turn]) -> int:
+    """Every turn reads the tools and all that was said before it."""
+    total, history = 0, 0
+    for turn in turns:
+        total += standing + history
+        history += count(turn.call) + count(turn.result)
+    return total + standing + history
+
+
+def _row(what: str, ours: int, peer: int) -> Row:
+    return Row(what, str(ours), str(peer), ours / peer, "")
+
+
+def _json_file(name: str) -> Any:
+    return json.loads((APPS / name).read_text(encoding="utf-8"))
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
