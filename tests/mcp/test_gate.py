@@ -34,6 +34,17 @@ async def test_an_approved_command_answers_with_its_output(
 
 
 @pytest.mark.anyio
+async def test_a_gate_started_in_the_callers_project_is_found(
+    daemon: Daemon, connect: Connect, tmp_path: Path
+) -> None:
+    (tmp_path / ".stringd").mkdir()
+    with serving(tmp_path / ".stringd", Human()):
+        async with connect(daemon, cwd=str(tmp_path)) as client:
+            asked = {"argv": ["echo", "found"], "privileged": False}
+            assert text(await client.call_tool("execute", asked)) == "found\n"
+
+
+@pytest.mark.anyio
 async def test_a_denial_tells_the_model_to_stop(
     daemon: Daemon, connect: Connect, desk: Desk, tmp_path: Path
 ) -> None:

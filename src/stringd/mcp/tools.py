@@ -1,6 +1,7 @@
 """From a tool's name and arguments to its outcome."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
@@ -94,7 +95,7 @@ class Tools:
     async def _execute(
         self, caller: Caller, arguments: ExecuteArguments, report: Report
     ) -> Outcome:
-        socket = caller.gate_socket or self._ports.gate_socket
+        socket = _gate_socket(caller, self._ports.gate_socket)
         work = execute(socket, arguments)
         return await self._jobs.run(
             caller.user_id, "waiting for the user and the command", work, report
@@ -109,6 +110,15 @@ class Tools:
 def block(topic: str, result: Result) -> Outcome:
     """A command's reply as the model reads it."""
     return Outcome((chanflow.encode(topic, response_text(result)),), is_error=not result.ok)
+
+
+def _gate_socket(caller: Caller, usual: str) -> str:
+    """Where the caller's gate listens: where it says, at the usual place, or in its project."""
+    if caller.gate_socket:
+        return caller.gate_socket
+    beside = Path(caller.cwd, ".stringd", "gate.sock") if caller.cwd else None
+    there = beside is not None and not Path(usual).exists() and beside.exists()
+    return str(beside) if there else usual
 
 
 def _read(arguments: Mapping[str, Any], kind: type[_T]) -> _T:
