@@ -28,7 +28,8 @@ def main(name: str, argv: Sequence[str]) -> int:
 
 
 def _parser(name: str) -> argparse.ArgumentParser:
-    variables = "\n".join(f"  {key:<26}{text}" for key, text in VARIABLES.items())
+    width = max(map(len, VARIABLES)) + 2
+    variables = "\n".join(f"  {key:<{width}}{text}" for key, text in VARIABLES.items())
     parser = argparse.ArgumentParser(
         prog=f"stringd {name}",
         description="Run the daemon in the foreground, on 127.0.0.1 only. Ctrl-C stops it.",
