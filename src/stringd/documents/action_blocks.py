@@ -5,7 +5,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "CLI"})
+METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "CLI", "MCP"})
 
 _INFO = re.compile(r"act\.([A-Za-z0-9_-]+)(\.response)?")
 _OPTION = re.compile(r"""(?:^|\s)-(?:H\s+"([^"]*)"|H\s+'([^']*)'|d\s+'([^']*)'|d\s+"([^"]*)")""")
@@ -41,9 +41,9 @@ class Action:
 
     id: str
     method: str
-    """Upper case: GET POST PUT PATCH DELETE CLI."""
+    """Upper case: GET POST PUT PATCH DELETE CLI, or MCP for a tool of a mounted server."""
     target: str
-    """URL template, or the whole command line for CLI."""
+    """URL template, the whole command line for CLI, a tool's name for MCP."""
     headers: tuple[tuple[str, str], ...] = ()
     body: str | None = None
     fields: tuple[Field, ...] = ()
@@ -82,8 +82,8 @@ def parse_action(ident: str, text: str) -> tuple[Action | None, list[tuple[int, 
     if method not in METHODS or len(words) < 2:
         return None, []
     reader = _Reader(ident)
-    target = words[1].strip() if method == "CLI" else reader.options(words[1])
-    reader.rest(lines, at, http=method != "CLI")
+    target = words[1].strip() if method in ("CLI", "MCP") else reader.options(words[1])
+    reader.rest(lines, at, http=method not in ("CLI", "MCP"))
     action = Action(
         ident, method, target, tuple(reader.headers), reader.body, tuple(reader.fields.values())
     )

@@ -47,6 +47,15 @@ def visible(home: str, topic: Topic) -> dict[str, str]:
     return merged
 
 
+def own(home: str, topic: Topic) -> dict[str, str]:
+    """The variables an app topic keeps for itself, without those every topic shares."""
+    merged: dict[str, str] = {}
+    for scope in reversed(scopes(home, topic)):
+        if not scope.is_global:
+            merged.update(_variables(scope, _read(scope.path)))
+    return merged
+
+
 def store(home: str, topic: Topic, values: dict[str, str], *, use_keyring: bool = False) -> Scope:
     """Keep values in the topic's own scope, all in one write. Raises `CommandError`."""
     scope = scopes(home, topic)[0]

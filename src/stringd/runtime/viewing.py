@@ -9,6 +9,8 @@ from stringd.runtime import environment
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import LARGE_FILE_BYTES, is_large
 from stringd.runtime.loading import include_from_files, load_file
+from stringd.runtime.mcp_apps import SCHEME
+from stringd.runtime.mounts import open_resource
 from stringd.runtime.page import Location, Page, is_web
 from stringd.runtime.paths import FilePath, locate
 from stringd.runtime.web import included_web, reload_web
@@ -41,6 +43,8 @@ def wake(call: "Call") -> None:
 
 async def reload(call: "Call", location: Location) -> Page:
     """Load a location's document anew, from file or web. Raises `CommandError`."""
+    if location.uri.startswith(SCHEME):
+        return await open_resource(call, location.uri)
     if is_web(location.uri):
         return await reload_web(call, location.uri, location.page)
     file = _file(call, location)

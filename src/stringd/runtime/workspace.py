@@ -12,6 +12,7 @@ from stringd.actions.run import Engine
 from stringd.runtime import undo
 from stringd.runtime.document_cache import DocumentCache
 from stringd.runtime.errors import UnknownUserError
+from stringd.runtime.mcp_servers import McpServers
 from stringd.runtime.session import Session, Slot
 from stringd.runtime.store import SessionStore, restored
 from stringd.runtime.users import Registration, UserRegistry
@@ -30,6 +31,7 @@ class Workspace:
         self.settings = settings
         self.users = UserRegistry(settings.data_dir)
         self.fetcher = Fetcher()
+        self.mcp = McpServers()
         self.engine = Engine(
             self.fetcher.fetch,
             settings.http_action_timeout,
@@ -124,6 +126,7 @@ class Workspace:
         """Release every session; the daemon is stopping."""
         users = list(self._slots)
         await release_all(session for user_id in users for session in self._forget_all(user_id))
+        await self.mcp.close()
         await self.fetcher.close()
         self._store.close()
 

@@ -12,6 +12,7 @@ from stringd.runtime.call import Call
 from stringd.runtime.commands.navigation import visit
 from stringd.runtime.errors import CommandError
 from stringd.runtime.loading import load_file
+from stringd.runtime.mounts import tool_caller
 from stringd.runtime.page import Location, Page
 from stringd.runtime.shortcuts import known_shortcuts
 from stringd.runtime.viewing import current_page
@@ -138,7 +139,11 @@ async def _outcome(
 ) -> Outcome:
     session = call.session
     place = place_of(call, page, action, arguments, label, defaults)
-    caller = Caller(place, lambda command: setattr(session, "shell", command))
+    caller = Caller(
+        place,
+        lambda command: setattr(session, "shell", command),
+        tool_caller(call, page) if action.method == "MCP" else None,
+    )
     try:
         return await run_action(call.runtime.engine, action, arguments, caller)
     except ActionError as error:

@@ -15,9 +15,11 @@ from stringd.runtime.commands.tabs import open_in_tab
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import is_large
 from stringd.runtime.loading import load_file
+from stringd.runtime.mcp_apps import SCHEME
+from stringd.runtime.mounts import open_resource
 from stringd.runtime.page import Location, Page
 from stringd.runtime.paths import FilePath, locate
-from stringd.runtime.shortcuts import known_shortcuts
+from stringd.runtime.shortcuts import known_shortcuts, resolve_shortcut
 from stringd.runtime.viewing import current_page, reload, show, shown
 from stringd.runtime.web import load_web
 from stringd.wire.result import Result
@@ -50,6 +52,9 @@ def open_(call: Call) -> Result | Awaitable[Result]:
         return edit(call._replace(line=call.line._replace(argument=target[7:].strip(), body=None)))
     if target.startswith("--tab "):
         return open_in_tab(call, target[6:], open_)
+    resource = _resource(call, target)
+    if resource is not None:
+        return _open_resource(call, resource)
     going = destination(call, target)
     if going.address is None:
         return _open_here(call, going)
@@ -108,6 +113,17 @@ def _go(call: Call, page: Page, block: str | None) -> Location:
     session.location = Location(page.uri, block, page)
     session.directory = None
     return session.location
+
+
+def _resource(call: Call, target: str) -> str | None:
+    """The address of a mounted server's resource, if the target is one or stands for one."""
+    named = resolve_shortcut(call.session, target[1:]) if target.startswith("@") else target
+    return named if isinstance(named, str) and named.startswith(SCHEME) else None
+
+
+async def _open_resource(call: Call, uri: str) -> Result:
+    page = await open_resource(call, uri)
+    return Result.page(f"Opened {uri}", visit(call, page, None))
 
 
 def _open_here(call: Call, going: Destination) -> Result:

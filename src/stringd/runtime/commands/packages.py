@@ -9,6 +9,7 @@ from stringd.documents import parse, parse_flags, tokens
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import read_text
+from stringd.runtime.mounts import mount_server
 from stringd.runtime.package_sources import fetch_github, fetch_web, github_path
 from stringd.runtime.packages import (
     MAIN_FILE,
@@ -31,11 +32,15 @@ from stringd.wire.result import Result
 
 _USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>]
   <source> is a file, a folder with a string.md, a URL, a GitHub address or gh:owner/repo[/path]"""
+_MCP_USAGE: Final = """Usage: /install --mcp <name> -- <command…>
+       /install --mcp <name> <url>"""
 _SWITCHES: Final = ("app", "tool", "link")
 
 
 async def install(call: Call) -> Result:
     """Install an app or a tool from a file, a folder, the web or the open document."""
+    if "--mcp" in tokens(call.argument):
+        return await _install_server(call)
     flags = parse_flags(call.argument, switches=_SWITCHES)
     if "as" in flags.bare or flags.values.get("as") == "":
         raise InstallError("--as requires a value: --as <local-name>")
@@ -70,12 +75,28 @@ async def uninstall(call: Call) -> Result:
     kind, uri = entry
     directory = package_directory(home, name)
     closed = await _close_topics(call, name, uri, directory)
+    await call.runtime.mcp.stop_app(home, name)
     await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
     message = f"Uninstalled {kind}:{name}"
     if closed:
         noun = "session" if len(closed) == 1 else "sessions"
         message += f"\n  Closed {len(closed)} active {noun}: {', '.join(closed)}"
     return Result.done(message)
+
+
+async def _install_server(call: Call) -> Result:
+    """Mount an MCP server: `--mcp <name> -- <command…>` or `--mcp <name> <url>`."""
+    before, command = tokens(call.argument), list[str]()
+    if "--" in before:
+        at = before.index("--")
+        before, command = before[:at], before[at + 1 :]
+    named = [word for word in before if word != "--mcp"]
+    url = named[1] if len(named) > 1 and is_web(named[1]) else None
+    if not named or len(named) > 2 or bool(command) == bool(url):
+        raise InstallError(_MCP_USAGE)
+    package = await mount_server(call, named[0], tuple(command), url)
+    path = package_directory(call.session.user.home, package.name) / MAIN_FILE
+    return _installed(package, str(path))
 
 
 def _open_document(call: Call) -> str:

@@ -1,0 +1,132 @@
+"""A real MCP server as an app, through a real daemon."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.commands.conftest import Caller, StartDaemon
+from tests.support.daemon import WAIT_SECONDS, free_port
+
+pytest.importorskip("mcp")
+
+SERVER = Path(__file__).parents[3] / "examples" / "apps" / "mcp" / "server.py"
+
+
+@pytest.fixture(scope="module")
+def call(start_daemon: StartDaemon) -> Caller:
+    caller = start_daemon()
+    installed = caller("file:main", f"/install --mcp sums -- {sys.executable} {SERVER}")
+    assert installed.content == (
+        f"Installed app:sums\n  Source: {sys.executable} {SERVER}\n"
+        f"  Path: {caller.home}/packages/sums/string.md\nUse: /open app:sums"
+    )
+    return caller
+
+
+def test_tools_and_resources_stand_in_a_document(call: Caller) -> None:
+    page = call("app:sums", "/open").content
+    assert "# Sums" in page
+    assert "> Adds numbers and throws dice." in page
+    assert "- `/act.add` — Add numbers up." in page
+    assert "[About sums][@doc-1]" in page
+    assert call("app:sums", "/act.add --help").content == (
+        "Action: add\n---\n   --numbers <array> (required)\n"
+        "   --label <string> (optional) — (default: sum)"
+    )
+
+
+def test_tools_are_actions(call: Caller) -> None:
+    assert call("app:sums", "/act.add 1,2,3.5").content == "sum: 6.5"
+    assert call("app:sums", "/act.add --numbers '[4, 5]' --label all").content == "all: 9"
+    assert call("app:sums", "/act.dice --sides 1").content.replace(" ", "") == '{\n"thrown":1\n}'
+    refused = call("app:sums", "/act.dice --sides many")
+    assert refused.content.startswith(
+        'ERROR(INVALID_PAYLOAD): --sides must be a whole number; got "many".'
+    )
+    failed = call("app:sums", "/act.divide 1 0")
+    assert failed.code == "LOAD_ERROR"
+    assert "divide" in failed.content
+
+
+def test_resources_are_documents(call: Caller) -> None:
+    call("app:sums", "/open")
+    opened = call("app:sums", "/open @doc-1").content
+    assert opened == "Opened mcp://sums/sums://about\n---\n# Sums\n\nNumbers in, one number out."
+    assert call("app:sums", "/refresh").content.endswith("Numbers in, one number out.")
+    assert call("app:sums", "/back").content.startswith("Back to packages/sums/string.md")
+
+
+def test_variables_of_the_app_reach_its_server_alone(call: Caller) -> None:
+    assert call("app:sums", "/act.owner").content == "nobody"
+    call("file:main", '/set $OWNER = "global"')
+    assert call("app:sums", "/act.owner").content == "nobody"
+    call("app:sums:mine", '/set $OWNER = "Ann"')
+    assert call("app:sums:mine", "/act.owner").content == "Ann"
+    assert call("app:sums", "/act.owner").content == "nobody"
+
+
+def test_a_document_cannot_reach_a_server_it_is_not_the_app_of(call: Caller) -> None:
+    (call.home / "fake.md").write_text("```act.add\nMCP add\n  numbers: array\n```\n")
+    call("file:fake", "/open fake.md")
+    assert call("file:fake", "/act.add 1").content == (
+        "ERROR(LOAD_ERROR): No server is mounted for this document."
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("--mcp", "Usage: /install --mcp <name>"),
+        ("--mcp only-a-name", "Usage: /install --mcp <name>"),
+        ("--mcp broken -- /no/such/program", "The MCP server could not be started"),
+        ("--mcp broken -- /bin/sh -c 'echo complaint >&2; exit 3'", "complaint"),
+    ],
+)
+def test_what_cannot_be_mounted_is_refused(call: Caller, arguments: str, expected: str) -> None:
+    reply = call("file:main", f"/install {arguments}")
+    assert reply.code == "COMMAND_UNSUPPORTED"
+    assert expected in reply.content
+    assert not (call.home / "packages" / "broken").exists()
+
+
+def test_uninstalling_stops_the_server(start_daemon: StartDaemon) -> None:
+    caller = start_daemon()
+    caller("file:main", f"/install --mcp gone -- {sys.executable} {SERVER}")
+    assert caller("app:gone", "/act.add 1").ok
+    assert _servers(caller) == 1
+    assert caller("file:main", "/uninstall gone").content.startswith("Uninstalled app:gone")
+    assert _servers(caller) == 0
+
+
+def _servers(caller: Caller) -> int:
+    """How many processes below the daemon run the example server."""
+    assert caller.daemon.process is not None
+    found = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            command = (entry / "cmdline").read_bytes()
+        except (OSError, IndexError):
+            continue
+        found += parent == str(caller.daemon.process.pid) and b"server.py" in command
+    return found
+
+
+def test_a_server_on_the_web_is_mounted_by_its_address(call: Caller) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, str(SERVER), "--http", str(port)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        assert any("running on" in line for line in process.stderr)
+        assert call("file:main", f"/install --mcp far http://127.0.0.1:{port}/mcp").ok
+        assert call("app:far", "/act.add 1,1").content == "sum: 2"
+        call("file:main", "/uninstall far")
+    finally:
+        process.terminate()
+        process.communicate(timeout=WAIT_SECONDS)
