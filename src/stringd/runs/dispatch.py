@@ -42,7 +42,6 @@ class Dispatcher:
             requests.PrepareRun: service.prepare_run,
             requests.ListRuns: self._list_runs,
             requests.GetTimeline: lambda request, _client: service.timeline(request.run_id),
-            requests.ListMcpServers: _list_mcp_servers,
         }
 
     def handle(self, request: type, answer: Callable[[Any, Client], Awaitable[Answer]]) -> None:
@@ -119,7 +118,3 @@ def _error(error: Exception) -> messages.Error:
 async def _not_implemented(request: requests.Request, _client: Client) -> Answer:
     name = request.__struct_config__.tag
     raise RefusedError("NOT_IMPLEMENTED", f"{name} is not available in this daemon")
-
-
-async def _list_mcp_servers(_request: requests.ListMcpServers, _client: Client) -> Answer:
-    return messages.McpServerList(servers=[])

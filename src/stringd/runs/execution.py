@@ -123,7 +123,7 @@ class Executor:
             initial_input=text,
             manifest_path=settings.manifest_path or UNSET,
             model_override=settings.model_override or UNSET,
-            enabled_mcp_server_ids=[],
+            enabled_mcp_server_ids=list(prepared.mcp.enabled) if prepared.mcp else [],
             resume=True if resume else UNSET,
         )
         self._store.append(run.id, event)

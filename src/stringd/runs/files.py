@@ -10,7 +10,7 @@ import resource
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 import msgspec
 from msgspec import Struct
@@ -49,6 +49,10 @@ class _Known(NamedTuple):
 
     mark: tuple[int, int]
     overview: RunOverview | None
+
+
+class _Selection(TypedDict):
+    enabledMcpServerIds: list[str]  # as it stands in the file
 
 
 class FileRunStore:
@@ -132,10 +136,15 @@ class FileRunStore:
             self.release(run_id)
         return repaired
 
+    def selection(self, run_id: str) -> list[str] | None:
+        try:
+            found = msgspec.json.decode(self._selection(run_id).read_bytes(), type=_Selection)
+        except (OSError, msgspec.DecodeError):
+            return None
+        return found["enabledMcpServerIds"]
+
     def save_selection(self, run_id: str, server_ids: list[str]) -> None:
         path = self._selection(run_id)
-        if path.exists():
-            return
         try:
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.write_bytes(msgspec.json.encode({"enabledMcpServerIds": server_ids}))

@@ -13,6 +13,8 @@ from stringd.runs.budgets import Limits
 from stringd.runs.equipment import Equipment
 from stringd.runs.errors import PrepareError, RunsError, StrategyFileError
 from stringd.runs.journal import read_journal
+from stringd.runs.mcp.definitions import definitions
+from stringd.runs.mcp.servers import check_servers
 from stringd.runs.registry import CustomType, Registry
 from stringd.runs.run import Prepared, RunSettings
 from stringd.runs.skills import Skill, find_skills
@@ -82,9 +84,11 @@ def _prepare(
     registry = around.registry.copy()
     if settings.manifest_path is not None:
         _load_project(Path(settings.cwd) / settings.manifest_path, registry)
-    strategy = _load(settings, registry, around)
+    strategy = load(settings, registry, around)
     skills = find_skills(around.data_dir, Path(settings.cwd), PROJECT_FOLDERS)
     _check_skills(strategy, skills)
+    servers = definitions(around.data_dir, Path(settings.cwd), strategy)
+    check_servers(strategy, servers)
     return Prepared(
         kind="new" if before is None else "continuation",
         settings=settings,
@@ -95,6 +99,8 @@ def _prepare(
         equipment=around.equipment,
         limits=_limits(request),
         skills=skills,
+        servers=servers,
+        selection=store.selection(run_id),
     )
 
 
@@ -150,23 +156,13 @@ def known_names(registry: Registry) -> Known:
     )
 
 
-def _load(settings: RunSettings, registry: Registry, around: Surroundings) -> d.Strategy:
+def load(settings: RunSettings, registry: Registry, around: Surroundings) -> d.Strategy:
     path = find(settings.strategy_path, Path(settings.cwd), around.data_dir)
     if not path.is_file():
         raise PrepareError(f"Strategy file not found: {settings.strategy_path}")
     strategy = load_strategy(path, known_names(registry), model_override=settings.model_override)
-    _check_mcp_servers(strategy)
     _check_custom_configs(strategy, registry)
     return strategy
-
-
-def _check_mcp_servers(strategy: d.Strategy) -> None:
-    for agent in strategy.agents.values():
-        for server in agent.mcp_servers if isinstance(agent, d.LlmAgent) else ():
-            if server not in strategy.mcp_servers:
-                raise PrepareError(
-                    f'Agent "{agent.name}" references unknown MCP server "{server}".'
-                )
 
 
 def _check_custom_configs(strategy: d.Strategy, registry: Registry) -> None:

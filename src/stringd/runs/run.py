@@ -1,6 +1,6 @@
 """A run as this process knows it: its state, its subscribers and its numbered broadcasts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,13 +12,14 @@ from stringd.runs.clock import timestamp
 from stringd.runs.equipment import Equipment
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.journal import Journal
+from stringd.runs.mcp.definitions import Definition
+from stringd.runs.mcp.servers import RunServers
 from stringd.runs.prompts import PendingPrompts, Prompt
 from stringd.runs.registry import Registry
 from stringd.runs.skills import Skill
 from stringd.runs.steering import Mailbox
 from stringd.runs.store import RunStore
 from stringd.runs.strategy.definition import Strategy
-from stringd.runs.tools.desk import McpTools
 from stringd.wire.runs import encode
 from stringd.wire.runs.messages import Broadcast
 from stringd.wire.runs.types import ConversationHistory, RunStatus, RunSummary
@@ -53,7 +54,9 @@ class Prepared:
     agents: dict[str, Agent] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     skills: Sequence[Skill] = ()
-    mcp: McpTools | None = None
+    servers: Mapping[str, Definition] = field(default_factory=dict)
+    selection: list[str] | None = None
+    mcp: RunServers | None = None
 
 
 class Run:
@@ -74,6 +77,7 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self.prompts = PendingPrompts()
         self.mailbox = Mailbox()
+        self.servers: RunServers | None = None
         self.policies = RunGuards()
         self._store = store
         self._held: list[bytes] | None = []
@@ -140,6 +144,9 @@ class Run:
 
     def release(self) -> None:
         """Forget what only a live run needs."""
+        if self.servers is not None:
+            self.servers.close()
+            self.servers = None
         self.prepared = None
         self.prompts = PendingPrompts()
         self.policies = RunGuards(self.policies.defaults)

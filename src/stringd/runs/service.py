@@ -18,14 +18,17 @@ from stringd.runs.errors import PrepareError, RefusedError, StartError
 from stringd.runs.execution import CANCELLED, Executor
 from stringd.runs.files import FileRunStore
 from stringd.runs.guard.guards import RunGuards
+from stringd.runs.mcp.handlers import McpHandlers
+from stringd.runs.mcp.servers import McpPool, RunServers
 from stringd.runs.models.providers import ProviderDirectory
 from stringd.runs.models.registry import Models
-from stringd.runs.prepare import Surroundings, check_run_id, prepare
+from stringd.runs.prepare import Surroundings, check_run_id, load, prepare
 from stringd.runs.registry import Registry
-from stringd.runs.run import Prepared, Run
+from stringd.runs.run import Prepared, Run, RunSettings
 from stringd.runs.sideline import Sideline
 from stringd.runs.steering import Steer
 from stringd.runs.store import RunStore
+from stringd.runs.strategy.definition import Strategy
 from stringd.runs.strategy.templates import Templates
 from stringd.runs.subscriptions import follow, join, leave, replay
 from stringd.wire.runs import messages, requests
@@ -72,9 +75,12 @@ class RunService:
         )
         self._runs: dict[str, Run] = {}
         self._clients: dict[Client, None] = {}
+        self._mcp = McpPool()
         self._dispatcher = Dispatcher(self)
         directory = self.models.directory or ProviderDirectory(data_dir)
-        for request, answer in Sideline(data_dir, project_dir, directory).handlers().items():
+        mcp = McpHandlers(data_dir, project_dir, self._store, self._servers_of, self._load)
+        sideline = Sideline(data_dir, project_dir, directory)
+        for request, answer in (sideline.handlers() | mcp.handlers()).items():
             self._dispatcher.handle(request, answer)
         self._stopping = False
 
@@ -105,6 +111,7 @@ class RunService:
         if tasks:
             await asyncio.wait(tasks, timeout=_DRAIN_SECONDS)
         await self._hang_up()
+        await self._mcp.close()
         if self.models.directory is not None:
             await self.models.directory.close()
         self._store.close()
@@ -170,6 +177,7 @@ class RunService:
             prepared = await asyncio.to_thread(
                 prepare, request, run_id, self._around, self._store, in_memory=earlier is not None
             )
+            await self._connect(run, prepared)
             if not run.live:
                 raise PrepareError(CANCELLED.message)
             self._settle_in(run, prepared)
@@ -180,6 +188,25 @@ class RunService:
             raise
         client.reply(self._prepared_message(run, prepared, request.request_id))
 
+    def _servers_of(self, run_id: str) -> RunServers | None:
+        run = self._runs.get(run_id)
+        return run.servers if run else None
+
+    def _load(self, path: str, cwd: Path) -> Strategy:
+        settings = RunSettings(path, str(cwd), "demo/echo")
+        return load(settings, self.registry, self._around)
+
+    async def _connect(self, run: Run, prepared: Prepared) -> None:
+        """Connect to the MCP servers its agents name; one that fails is only reported."""
+        cwd, chosen = Path(prepared.settings.cwd), prepared.selection
+        prepared.mcp = await self._mcp.connect(prepared.servers, prepared.strategy, cwd, chosen)
+        if run.live:
+            run.servers = prepared.mcp
+            if chosen is None:
+                self._store.save_selection(run.id, list(prepared.mcp.enabled))
+        else:
+            prepared.mcp.close()
+
     def _settle_in(self, run: Run, prepared: Prepared) -> None:
         run.prepared = prepared
         run.strategy_name = prepared.strategy.name
@@ -187,7 +214,6 @@ class RunService:
         run.policies = RunGuards(defaults)
         if prepared.kind == "continuation":
             run.persist()
-        self._store.save_selection(run.id, [])
 
     def _restore(self, run: Run, earlier: Run | None) -> None:
         """A failed preparation leaves things as they were; a stopped one stays stopped."""
@@ -216,6 +242,7 @@ class RunService:
             agents=list(prepared.strategy.agents),
             flow_tree=prepared.strategy.flow_tree,
             conversation=prepared.conversation,
+            mcp_servers=prepared.mcp.statuses() if prepared.mcp else [],
             request_id=request_id,
         )
 

@@ -1,0 +1,1 @@
+"""MCP servers whose tools agents of a run can use."""

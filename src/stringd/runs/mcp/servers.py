@@ -1,0 +1,140 @@
+"""The MCP servers of a run, and of a daemon."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import UNSET
+
+from stringd.runs.errors import PrepareError
+from stringd.runs.mcp.connection import Connection
+from stringd.runs.mcp.definitions import Definition, assigned
+from stringd.runs.mcp.tool import McpTool
+from stringd.runs.strategy.definition import LlmAgent, Strategy
+from stringd.runs.tools.port import Tool
+from stringd.wire.runs.types import McpServerStatus
+
+_CLOSE_SECONDS: Final = 5.0
+
+
+class RunServers:
+    """The servers a prepared run is connected to."""
+
+    def __init__(
+        self,
+        known: Mapping[str, Definition],
+        strategy: Strategy,
+        cwd: Path,
+        enabled: Collection[str],
+        connections: Mapping[str, Connection],
+    ) -> None:
+        self.cwd = cwd
+        self.known = known
+        self.strategy = strategy
+        self.enabled = enabled
+        self._connections = connections
+        self._tools: dict[str, list[Tool]] = {
+            server_id: [McpTool(connection, tool) for tool in connection.tools]
+            for server_id, connection in connections.items()
+        }
+
+    def tools(self, server_ids: Sequence[str]) -> Sequence[Tool]:
+        """What an agent gets of these servers; one that is not connected gives nothing."""
+        return [tool for each in server_ids for tool in self._tools.get(each, ())]
+
+    def statuses(self, *, every: bool = False) -> list[McpServerStatus]:
+        """Servers some agent uses, or every known one."""
+        return [
+            status(each, self.strategy, self.enabled, self._connections.get(name))
+            for name, each in self.known.items()
+            if every or assigned(self.strategy, name)
+        ]
+
+    def close(self) -> None:
+        """Hang up; the connections end by themselves."""
+        for connection in self._connections.values():
+            connection.close()
+
+
+def status(
+    definition: Definition,
+    strategy: Strategy | None,
+    enabled: Collection[str],
+    connection: Connection | None = None,
+) -> McpServerStatus:
+    return McpServerStatus(
+        id=definition.id,
+        source=definition.source,
+        transport=definition.transport,
+        enabled=definition.id in enabled,
+        enabled_by_default=definition.enabled_by_default,
+        connected=UNSET if connection is None else connection.connected,
+        tool_count=len(connection.tools) if connection else 0,
+        assigned_agents=assigned(strategy, definition.id) if strategy else [],
+        error=(connection.error if connection else None) or UNSET,
+    )
+
+
+def wanted_servers(strategy: Strategy) -> list[str]:
+    """Every server some agent names, once."""
+    named = [
+        server
+        for agent in strategy.agents.values()
+        if isinstance(agent, LlmAgent)
+        for server in agent.mcp_servers
+    ]
+    return list(dict.fromkeys(named))
+
+
+def check_servers(strategy: Strategy, known: Collection[str]) -> None:
+    """Raises `PrepareError` when an agent names a server nobody defined."""
+    for agent in strategy.agents.values():
+        for server in agent.mcp_servers if isinstance(agent, LlmAgent) else ():
+            if server not in known:
+                raise PrepareError(
+                    f'Agent "{agent.name}" references unknown MCP server "{server}".'
+                )
+
+
+class McpPool:
+    """Every connection of a daemon, so that none outlives it."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def connect(
+        self,
+        known: Mapping[str, Definition],
+        strategy: Strategy,
+        cwd: Path,
+        selection: Collection[str] | None,
+    ) -> RunServers:
+        """Connect to what a run's agents need. Failures to connect are told, not raised."""
+        enabled = default_selection(known) if selection is None else list(selection)
+        connections = {
+            name: self._connection(known[name], cwd)
+            for name in wanted_servers(strategy)
+            if name in enabled
+        }
+        for each in connections.values():
+            await each.opened()
+        return RunServers(known, strategy, cwd, enabled, connections)
+
+    def _connection(self, definition: Definition, cwd: Path) -> Connection:
+        connection = Connection(definition, cwd)
+        self._tasks.add(connection.task)
+        connection.task.add_done_callback(self._tasks.discard)
+        return connection
+
+    async def close(self) -> None:
+        """Wait for connections that are being closed; end those that do not."""
+        if self._tasks:
+            _, late = await asyncio.wait(set(self._tasks), timeout=_CLOSE_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+
+def default_selection(known: Mapping[str, Definition]) -> list[str]:
+    return [name for name, each in known.items() if each.enabled_by_default]

@@ -1,0 +1,196 @@
+"""MCP servers of a run: connected, used, reported, chosen and closed."""
+
+import asyncio
+import json
+import socket
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.runs.support import (
+    Json,
+    RunsServer,
+    Watcher,
+    scripted,
+    sequential,
+    strategy,
+    wait_until,
+)
+
+pytestmark = pytest.mark.anyio
+
+PROGRAM = str(Path(__file__).with_name("a_server.py"))
+STDIO: Json = {"transport": "stdio", "command": sys.executable, "args": [PROGRAM]}
+
+
+def name(server: str, tool: str) -> str:
+    parts = (urlsafe_b64encode(each.encode()).decode().rstrip("=") for each in (server, tool))
+    return "mcp__" + "__".join(parts)
+
+
+def calling(server: str, tool: str, args: Json, **servers: Json) -> Json:
+    asked = {"tools": [{"name": name(server, tool), "args": args}]}
+    source = strategy(sequential("a"), a={**scripted(asked, "end"), "mcpServers": [server]})
+    return {**source, "mcpServers": servers} if servers else source
+
+
+def tool_events(messages: list[Json]) -> list[Json]:
+    events = [m["event"] for m in messages if m["type"] == "agent_streaming"]
+    return [e for e in events if e["type"] in ("tool-call", "tool-result")]
+
+
+async def prepare(watcher: Watcher, path: Path, run_id: str = "r") -> Json:
+    return await watcher.ask("prepare_run", runId=run_id, strategyPath=str(path))
+
+
+async def test_a_tool_of_a_stdio_server_is_called_and_shown_with_its_origin(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    path = server.strategy(calling("calc", "add", {"a": 2, "b": 3}, calc=STDIO))
+    prepared = await prepare(watcher, path)
+    assert prepared["mcpServers"] == [
+        {
+            "id": "calc",
+            "source": "strategy",
+            "transport": "stdio",
+            "enabled": True,
+            "enabledByDefault": True,
+            "connected": True,
+            "toolCount": 3,
+            "assignedAgents": ["a"],
+        }
+    ]
+    await watcher.send("start_run", runId="r")
+    called, result = tool_events(await watcher.until("strategy_completed"))
+    assert called["mcp"] == result["mcp"] == {"serverId": "calc", "toolName": "add"}
+    assert (result["output"], result["status"]) == ("5", "completed")
+    selection = json.loads((server.directory / "data/runs/r.config.json").read_text("utf-8"))
+    assert selection == {"enabledMcpServerIds": ["calc"]}
+
+
+async def test_a_tool_that_throws_is_an_error_of_the_call(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    await prepare(watcher, server.strategy(calling("calc", "fail", {}, calc=STDIO)))
+    await watcher.send("start_run", runId="r")
+    _, result = tool_events(await watcher.until("strategy_completed"))
+    assert (result["status"], result["output"]) == ("error", "")
+    assert "fail" in result["error"]
+
+
+@pytest.mark.parametrize(
+    ("definition", "problem"),
+    [
+        ({"transport": "stdio", "command": "/no/such/program-secret"}, "The command was not found"),
+        ({"transport": "stdio", "command": "false"}, "Could not connect"),
+        ({"transport": "http", "url": "http://127.0.0.1:9/secret"}, "Could not connect"),
+        (
+            {"transport": "http", "url": {"env": "NO_SUCH_VARIABLE_HERE"}},
+            "Missing environment variable: NO_SUCH_VARIABLE_HERE",
+        ),
+    ],
+)
+async def test_a_server_that_does_not_start_fails_nothing(
+    server: RunsServer, watcher: Watcher, definition: Json, problem: str
+) -> None:
+    prepared = await prepare(watcher, server.strategy(calling("x", "add", {}, x=definition)))
+    status = prepared["mcpServers"][0]
+    assert status["connected"] is False
+    assert status["error"].startswith(problem)
+    assert "secret" not in json.dumps(status)
+    await watcher.send("start_run", runId="r")
+    _, result = tool_events(await watcher.until("strategy_completed"))
+    assert result["status"] == "error"
+    assert "not available" in result["error"]
+
+
+async def test_an_unknown_server_fails_the_preparation(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    answer = await prepare(watcher, server.strategy(calling("nobody", "add", {})))
+    assert answer["code"] == "PREPARE_FAILED"
+    assert answer["message"] == 'Agent "a" references unknown MCP server "nobody".'
+
+
+async def test_shared_servers_are_off_until_someone_turns_them_on(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    folder = server.directory / ".stringd"
+    folder.mkdir()
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"calc": STDIO}}), "utf-8")
+    path = server.strategy(calling("calc", "add", {"a": 1, "b": 1}))
+    status = (await prepare(watcher, path))["mcpServers"][0]
+    assert (status["source"], status["enabled"]) == ("workspace", False)
+    assert "connected" not in status
+    changed = await watcher.ask(
+        "update_mcp_server", serverId="calc", enabled=True, scope="run", runId="r"
+    )
+    assert changed["servers"][0]["enabled"] is True
+    await watcher.send("stop_run", runId="r")
+    changed = await watcher.ask("update_mcp_server", serverId="calc", enabled=True, scope="default")
+    assert changed["servers"][0]["enabledByDefault"] is True
+    kept = json.loads((folder / "mcp.json").read_text("utf-8"))
+    assert kept["mcpServers"]["calc"]["enabledByDefault"] is True
+    status = (await prepare(watcher, path, "r2"))["mcpServers"][0]
+    assert (status["enabled"], status["connected"]) == (True, True)
+    listed = await watcher.ask("list_mcp_servers", runId="r2")
+    assert listed["servers"] == [status]
+
+
+async def test_update_refuses_what_it_cannot_change(server: RunsServer, watcher: Watcher) -> None:
+    path = server.strategy(calling("calc", "add", {}, calc=STDIO))
+    for fields in (
+        {"serverId": "nobody", "scope": "default"},
+        {"serverId": "calc", "scope": "default", "strategyPath": str(path)},
+        {"serverId": "calc", "scope": "run", "strategyPath": str(path)},
+    ):
+        answer = await watcher.ask("update_mcp_server", enabled=True, **fields)
+        assert answer["code"] == "MCP_UPDATE_FAILED"
+    (server.directory / ".stringd").mkdir()
+    (server.directory / ".stringd" / "mcp.json").write_text("{", "utf-8")
+    assert (await watcher.ask("list_mcp_servers"))["code"] == "MCP_LIST_FAILED"
+
+
+async def test_connections_end_with_the_run(server: RunsServer, watcher: Watcher) -> None:
+    source = calling("calc", "where", {}, calc=STDIO)
+    await prepare(watcher, server.strategy(source))
+    tasks = [task for task in asyncio.all_tasks() if task.get_name() == "mcp calc"]
+    assert len(tasks) == 1
+    await watcher.send("start_run", runId="r")
+    _, result = tool_events(await watcher.until("strategy_completed"))
+    assert result["output"] == str(server.directory)
+    await wait_until(tasks[0].done)
+
+
+@asynccontextmanager
+async def http_server() -> AsyncIterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, PROGRAM, "http", str(port), stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(20):
+            while b"running on" not in await process.stderr.readline():
+                pass
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+async def test_a_tool_of_an_http_server_is_called(server: RunsServer, watcher: Watcher) -> None:
+    async with http_server() as url:
+        definition = {"transport": "http", "url": url, "headers": {"X-Test": "1"}}
+        source = calling("web", "add", {"a": 20, "b": 22}, web=definition)
+        prepared = await prepare(watcher, server.strategy(source))
+        assert prepared["mcpServers"][0].get("error") is None
+        await watcher.send("start_run", runId="r")
+        _, result = tool_events(await watcher.until("strategy_completed"))
+        assert result["output"] == "42"
