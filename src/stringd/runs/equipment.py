@@ -12,9 +12,10 @@ from msgspec import UNSET
 from stringd.runs.budgets import Budget, Limits
 from stringd.runs.clock import timestamp
 from stringd.runs.guard.commands import DANGEROUS, approval
-from stringd.runs.guard.guards import GuardDefaults
+from stringd.runs.guard.guards import GuardDefaults, RunGuards
 from stringd.runs.guard.paths import Workspace
 from stringd.runs.guard.permissions import Permissions, Verdicts, Wish
+from stringd.runs.mcp.servers import McpPool
 from stringd.runs.store import RunStore
 from stringd.runs.timeline import DecidedBy, PermissionDecided, ToolMutation
 from stringd.runs.tools.desk import Desk, Ports
@@ -34,6 +35,8 @@ class Equipment:
     ports: Ports = field(default_factory=Ports)
     limits: Limits = field(default_factory=Limits)
     approve_commands: Sequence[str] = ()
+    max_depth: int = 8
+    pool: McpPool = field(default_factory=McpPool)
 
     def guard_defaults(self, cwd: Path) -> GuardDefaults:
         """What every guard of a run in this workspace starts with. Raises `re.error`."""
@@ -60,10 +63,12 @@ def check_patterns(patterns: Sequence[str]) -> str | None:
     return None
 
 
-def run_desk(run: "Run", prepared: "Prepared", equipment: Equipment, store: RunStore) -> Desk:
+def run_desk(
+    run: "Run", prepared: "Prepared", equipment: Equipment, store: RunStore, guards: RunGuards
+) -> Desk:
     """The desk of one segment: grants, budget and to-dos begin and end with it."""
     cwd = Path(prepared.settings.cwd)
-    permissions = Permissions(Workspace(cwd), run.policies, _verdicts(run, store))
+    permissions = Permissions(Workspace(cwd), guards, _verdicts(run, store))
 
     def mutated(event: ToolMutation) -> None:
         store.append(run.id, event)

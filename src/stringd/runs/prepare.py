@@ -83,10 +83,10 @@ def _prepare(
     settings = _settings(request, before, around)
     registry = around.registry.copy()
     if settings.manifest_path is not None:
-        _load_project(Path(settings.cwd) / settings.manifest_path, registry)
+        load_project(Path(settings.cwd) / settings.manifest_path, registry)
     strategy = load(settings, registry, around)
     skills = find_skills(around.data_dir, Path(settings.cwd), PROJECT_FOLDERS)
-    _check_skills(strategy, skills)
+    check_skills(strategy, skills)
     servers = definitions(around.data_dir, Path(settings.cwd), strategy)
     check_servers(strategy, servers)
     return Prepared(
@@ -128,7 +128,8 @@ def _limits(request: PrepareRun) -> Limits:
     )
 
 
-def _check_skills(strategy: d.Strategy, skills: Sequence[Skill]) -> None:
+def check_skills(strategy: d.Strategy, skills: Sequence[Skill]) -> None:
+    """Raises `PrepareError` when an agent requires a skill nobody has."""
     known = [skill.name for skill in skills]
     for agent in strategy.agents.values():
         for wanted in agent.skills if isinstance(agent, d.LlmAgent) else ():
@@ -139,7 +140,8 @@ def _check_skills(strategy: d.Strategy, skills: Sequence[Skill]) -> None:
                 )
 
 
-def _load_project(path: Path, registry: Registry) -> None:
+def load_project(path: Path, registry: Registry) -> None:
+    """Check a project and let its code register. Raises `StrategyFileError`."""
     manifest = read_manifest(path)
     check_agent_files(manifest)
     check_permissions(manifest)
@@ -157,6 +159,7 @@ def known_names(registry: Registry) -> Known:
 
 
 def load(settings: RunSettings, registry: Registry, around: Surroundings) -> d.Strategy:
+    """Find, read and check a strategy. Raises `PrepareError` or `StrategyFileError`."""
     path = find(settings.strategy_path, Path(settings.cwd), around.data_dir)
     if not path.is_file():
         raise PrepareError(f"Strategy file not found: {settings.strategy_path}")

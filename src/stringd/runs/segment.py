@@ -12,6 +12,7 @@ from stringd.runs.agents import Agent, Body, CustomBody, UserBody
 from stringd.runs.clock import timestamp
 from stringd.runs.equipment import run_desk
 from stringd.runs.flows import run_entry
+from stringd.runs.guard.guards import RunGuards
 from stringd.runs.hooks import Hooks
 from stringd.runs.journal import Journal
 from stringd.runs.ledger import Ledger
@@ -24,6 +25,7 @@ from stringd.runs.steering import with_steering
 from stringd.runs.store import RunStore
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.templates import Templates
+from stringd.runs.tools.desk import Desk
 from stringd.runs.tools.port import ToolContext
 from stringd.wire.runs import messages
 from stringd.wire.runs.stream import AgentStreamEvent, Text
@@ -53,29 +55,44 @@ class Segment:
         journal: Journal | None = None,
     ) -> None:
         self.usage = Usage()
+        self.depth = 0
         self._texts = 0
         self.concurrent_broadcast = concurrent_broadcast
-        self._run = run
-        self._prepared = prepared
-        self._store = store
-        self._models = models
-        self._templates = templates
+        self.run = run
+        self.prepared = prepared
+        self.store = store
+        self.models = models
+        self.templates = templates
         self._journal = journal or Journal()
-        self._ledger = Ledger(store, run.id, self._journal.unfinished)
-        self._desk = run_desk(run, prepared, prepared.equipment, store)
+        self._ledger = self.make_ledger()
+        self.desk = self._make_desk()
         self._agents = {name: self._agent(each) for name, each in self._definitions().items()}
+
+    def make_ledger(self) -> Ledger:
+        return Ledger(self.store, self.run.id, self._journal.unfinished)
+
+    def make_guards(self) -> RunGuards:
+        return self.run.policies
+
+    def _make_desk(self) -> Desk:
+        from stringd.runs.substrategies import Launcher  # launched strategies are segments too
+
+        prepared, guards = self.prepared, self.make_guards()
+        desk = run_desk(self.run, prepared, prepared.equipment, self.store, guards)
+        desk.launch = Launcher(self)
+        return desk
 
     async def execute(self, message: str) -> str:
         """The entry flow's final text. Raises `ExecutionError`."""
-        async with self._desk.budget.clock():
-            return (await run_entry(self._prepared.strategy.flow, message, self)).text
+        async with self.desk.budget.clock():
+            return (await run_entry(self.prepared.strategy.flow, message, self)).text
 
     @property
     def hooks(self) -> Hooks:
-        return self._prepared.registry.hooks
+        return self.prepared.registry.hooks
 
     def flow_code(self, type_: str) -> CustomType:
-        return self._prepared.registry.flows[type_]
+        return self.prepared.registry.flows[type_]
 
     async def call_agent(self, name: str, message: str, path: str) -> AgentCallResult:
         agent, done = self._agents[name], self._journal.call(name, path)
@@ -94,30 +111,30 @@ class Segment:
 
     async def step_started(self, step: d.Step, index: int, path: str, message: str) -> None:
         event = timeline.StepStarted(ts=timestamp(), step_name=step.name, index=index, path=path)
-        event.flow_name = self._prepared.strategy.flow.name
+        event.flow_name = self.prepared.strategy.flow.name
         event.agent_name = step.agent if isinstance(step, d.AgentStep) else UNSET
-        self._store.append(self._run.id, event)
-        started = messages.StepStarted(run_id=self._run.id, step_name=step.name, message=message)
-        self._run.observe(started)
+        self.store.append(self.run.id, event)
+        started = messages.StepStarted(run_id=self.run.id, step_name=step.name, message=message)
+        self.run.observe(started)
 
     async def step_completed(
         self, step: d.Step, index: int, path: str, result: AgentCallResult
     ) -> None:
         event = timeline.StepCompleted(ts=timestamp(), step_name=step.name, index=index, path=path)
-        event.flow_name = self._prepared.strategy.flow.name
+        event.flow_name = self.prepared.strategy.flow.name
         event.agent_name = step.agent if isinstance(step, d.AgentStep) else UNSET
         event.result = result
-        self._store.append(self._run.id, event)
-        await self._store.sync(self._run.id)
-        self._run.observe(
-            messages.StepCompleted(run_id=self._run.id, step_name=step.name, result=result)
+        self.store.append(self.run.id, event)
+        await self.store.sync(self.run.id)
+        self.run.observe(
+            messages.StepCompleted(run_id=self.run.id, step_name=step.name, result=result)
         )
 
     async def steer(self, agent: Agent, message: str) -> str:
-        taken = self._run.mailbox.drain()
+        taken = self.run.mailbox.drain()
         for steer in taken:
             event = timeline.SteerDelivered(ts=timestamp(), agent_name=agent.name, text=steer.text)
-            self._store.append(self._run.id, event)
+            self.store.append(self.run.id, event)
             if steer.receipt is not None:
                 steer.receipt(agent.name)
         return with_steering(message, [steer.text for steer in taken]) if taken else message
@@ -125,9 +142,9 @@ class Segment:
     async def stream(self, agent: Agent, event: AgentStreamEvent) -> None:
         if not agent.body.shows:
             return
-        message = messages.AgentStreaming(run_id=self._run.id, agent_name=agent.name, event=event)
+        message = messages.AgentStreaming(run_id=self.run.id, agent_name=agent.name, event=event)
         self._describe(agent, message)
-        self._run.observe(message)
+        self.run.observe(message)
         if isinstance(event, Text):
             self._texts += 1
             if self._texts % _BREATH == 0:
@@ -138,22 +155,22 @@ class Segment:
         if not agent.body.shows:
             return
         message = messages.AgentOutput(
-            run_id=self._run.id,
+            run_id=self.run.id,
             agent_name=agent.name,
             text=result.text,
             usage=result.usage,
             context_usage=result.context_usage,
         )
         self._describe(agent, message)
-        self._run.observe(message)
+        self.run.observe(message)
 
     async def record(self, record: ConversationRecord, path: str) -> None:
         event = timeline.AgentCall(ts=record.created_at, record=record, path=path)
-        self._store.append(self._run.id, event)
+        self.store.append(self.run.id, event)
 
     async def retention(self, event: RetentionEvent) -> None:
         kept = timeline.ConversationRetention(ts=event.created_at, event=event)
-        self._store.append(self._run.id, kept)
+        self.store.append(self.run.id, kept)
 
     def _describe(
         self, agent: Agent, message: messages.AgentStreaming | messages.AgentOutput
@@ -163,12 +180,12 @@ class Segment:
         message.context_window = UNSET if body.context_window is None else body.context_window
 
     def _definitions(self) -> dict[str, d.AgentDefinition]:
-        return dict(self._prepared.strategy.agents)
+        return dict(self.prepared.strategy.agents)
 
     def _agent(self, definition: d.AgentDefinition) -> Agent:
         records = [
             record
-            for record in self._prepared.conversation.records
+            for record in self.prepared.conversation.records
             if record.agent_name == definition.name
         ]
         return Agent(definition.name, self._body(definition), Memory(records), self.hooks, self)
@@ -179,33 +196,33 @@ class Segment:
                 preset = definition.preset_message
                 return UserBody(definition.require_input, preset, self._ask_input)
             case d.CustomAgent():
-                code = self._prepared.registry.agents[definition.type].code
+                code = self.prepared.registry.agents[definition.type].code
                 return CustomBody(code, definition.config or {})
             case d.LlmAgent():
-                settings = self._prepared.settings
+                settings = self.prepared.settings
                 model = settings.model_override or definition.model or ""
                 cwd = Path(settings.cwd)
                 context = ToolContext(
-                    self._run.id, definition.name, cwd, self._ask_question, self._desk, self._ledger
+                    self.run.id, definition.name, cwd, self._ask_question, self.desk, self._ledger
                 )
                 return LlmBody(
                     definition,
                     model,
-                    self._models,
-                    self._templates,
-                    self._prepared.registry,
+                    self.models,
+                    self.templates,
+                    self.prepared.registry,
                     context,
                 )
 
     async def _ask_input(self, agent_name: str) -> str:
-        prompt = messages.RequestInput(run_id=self._run.id, agent_name=agent_name, prompt="")
-        prompt.request_id = self._run.request_id
-        return await self._run.ask(prompt)
+        prompt = messages.RequestInput(run_id=self.run.id, agent_name=agent_name, prompt="")
+        prompt.request_id = self.run.request_id
+        return await self.run.ask(prompt)
 
     async def _ask_question(self, agent_name: str, question: str) -> str:
-        return await self._run.ask(
+        return await self.run.ask(
             messages.RequestQuestion(
-                run_id=self._run.id,
+                run_id=self.run.id,
                 request_id=str(uuid4()),
                 agent_name=agent_name,
                 question=question,

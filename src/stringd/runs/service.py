@@ -19,7 +19,7 @@ from stringd.runs.execution import CANCELLED, Executor
 from stringd.runs.files import FileRunStore
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.mcp.handlers import McpHandlers
-from stringd.runs.mcp.servers import McpPool, RunServers
+from stringd.runs.mcp.servers import RunServers
 from stringd.runs.models.providers import ProviderDirectory
 from stringd.runs.models.registry import Models
 from stringd.runs.prepare import Surroundings, check_run_id, load, prepare
@@ -75,7 +75,7 @@ class RunService:
         )
         self._runs: dict[str, Run] = {}
         self._clients: dict[Client, None] = {}
-        self._mcp = McpPool()
+        self._mcp = self._around.equipment.pool
         self._dispatcher = Dispatcher(self)
         directory = self.models.directory or ProviderDirectory(data_dir)
         mcp = McpHandlers(data_dir, project_dir, self._store, self._servers_of, self._load)

@@ -54,7 +54,7 @@ class Launch(Protocol):
     """Runs another strategy to its end. Raises `RunsError`."""
 
     def __call__(
-        self, name: str, message: str, model_override: str | None
+        self, agent_name: str, name: str, message: str, model_override: str | None
     ) -> Awaitable[Launched]: ...
 
 

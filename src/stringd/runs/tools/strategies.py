@@ -2,6 +2,7 @@
 
 import asyncio
 
+from stringd.runs.budgets import BudgetError
 from stringd.runs.errors import RunsError
 from stringd.runs.strategy.discover import discover
 from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
@@ -52,8 +53,10 @@ class LaunchStrategy(CheckedTool[LaunchArguments]):
         if launch is None:
             raise ToolFailure("unknown", "Nothing can be launched here", recoverable=False)
         try:
-            done = await launch(args.name, args.input, args.model_override)
+            done = await launch(context.agent_name, args.name, args.input, args.model_override)
         except RunsError as error:
+            if error.code == BudgetError.code:
+                raise
             text = f"launch_strategy failed: {error}"
             return ToolOutput(text, ok=False, error=ToolProblem("unknown", text))
         return ToolOutput(

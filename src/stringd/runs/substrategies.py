@@ -1,0 +1,151 @@
+"""A strategy that runs inside a tool call of another: seen under its run, kept nowhere else."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stringd.runs.agents import Agent
+from stringd.runs.errors import ExecutionError
+from stringd.runs.guard.guards import RunGuards
+from stringd.runs.journal import Journal
+from stringd.runs.ledger import Ledger
+from stringd.runs.mcp.definitions import definitions
+from stringd.runs.mcp.servers import check_servers
+from stringd.runs.prepare import Surroundings, check_skills, load, load_project
+from stringd.runs.run import Prepared, RunSettings
+from stringd.runs.segment import Segment
+from stringd.runs.skills import find_skills
+from stringd.runs.strategy import definition as d
+from stringd.runs.strategy.discover import PROJECT_FOLDERS, discover
+from stringd.runs.tools.desk import Launched
+from stringd.wire.runs.stream import ToolResult
+from stringd.wire.runs.types import AgentCallResult, ConversationHistory
+
+if TYPE_CHECKING:
+    from stringd.runs.timeline import ModelTurn
+    from stringd.wire.runs.types import ConversationRecord, RetentionEvent
+
+
+class Launcher:
+    """What `launch_strategy` does in one segment."""
+
+    def __init__(self, parent: Segment) -> None:
+        self._parent = parent
+
+    async def __call__(
+        self, agent_name: str, name: str, message: str, model_override: str | None
+    ) -> Launched:
+        """Run a strategy to its end. Raises `RunsError` or `Denied`."""
+        parent = self._parent
+        limit = parent.prepared.equipment.max_depth
+        if parent.depth >= limit:
+            raise ExecutionError(f"Strategies may launch each other {limit} deep, not deeper")
+        path, manifest = await self._find(agent_name, name)
+        prepared = await asyncio.to_thread(self._prepare, path, manifest, model_override)
+        cwd = Path(prepared.settings.cwd)
+        pool = prepared.equipment.pool
+        prepared.mcp = await pool.connect(prepared.servers, prepared.strategy, cwd, None)
+        child = ChildSegment(parent, prepared, message)
+        try:
+            text = await child.execute(message)
+        finally:
+            parent.usage += child.usage
+            prepared.mcp.close()
+        return Launched(prepared.strategy.name, prepared.strategy.path, text, "stop")
+
+    async def _find(self, agent_name: str, name: str) -> tuple[str, Path | None]:
+        """The file of a strategy: by name first, else as a path the agent may read."""
+        desk = self._parent.desk
+        cwd = desk.permissions.workspace.cwd
+        found = await asyncio.to_thread(discover, cwd, desk.data_dir)
+        for each in found.strategies:
+            if each.name == name:
+                return str(each.path), each.manifest
+        if not name.startswith("@"):
+            await desk.permissions.path(agent_name, "launch_strategy", "read", name)
+        return name, None
+
+    def _prepare(self, path: str, manifest: Path | None, model_override: str | None) -> Prepared:
+        mine = self._parent.prepared
+        equipment, cwd = mine.equipment, Path(mine.settings.cwd)
+        override = model_override or mine.settings.model_override
+        settings = RunSettings(path, mine.settings.cwd, override)
+        registry = mine.registry.copy()
+        if manifest is not None:
+            load_project(manifest, registry)
+        around = Surroundings(equipment.data_dir, cwd, registry, equipment)
+        strategy = load(settings, registry, around)
+        skills = find_skills(equipment.data_dir, cwd, PROJECT_FOLDERS)
+        check_skills(strategy, skills)
+        servers = definitions(equipment.data_dir, cwd, strategy)
+        check_servers(strategy, servers)
+        return Prepared(
+            kind="new",
+            settings=settings,
+            strategy=strategy,
+            registry=registry,
+            conversation=ConversationHistory(),
+            journal=Journal(),
+            equipment=equipment,
+            skills=skills,
+            servers=servers,
+        )
+
+
+class ChildSegment(Segment):
+    """Shows its agents to the parent's audience; has no steps, no steering and no timeline."""
+
+    def __init__(self, parent: Segment, prepared: Prepared, message: str) -> None:
+        self._first_answer = message
+        super().__init__(
+            parent.run,
+            prepared,
+            parent.store,
+            parent.models,
+            parent.templates,
+            concurrent_broadcast=parent.concurrent_broadcast,
+        )
+        self.depth = parent.depth + 1
+        self.desk.budget = parent.desk.budget
+
+    def make_guards(self) -> RunGuards:
+        cwd = Path(self.prepared.settings.cwd)
+        return RunGuards(self.prepared.equipment.guard_defaults(cwd))
+
+    def make_ledger(self) -> Ledger:
+        return _NoLedger(self.store, self.run.id, Journal().unfinished)
+
+    async def step_started(self, step: d.Step, index: int, path: str, message: str) -> None:
+        pass
+
+    async def step_completed(
+        self, step: d.Step, index: int, path: str, result: AgentCallResult
+    ) -> None:
+        pass
+
+    async def steer(self, agent: Agent, message: str) -> str:  # noqa: ARG002
+        return message
+
+    async def record(self, record: "ConversationRecord", path: str) -> None:
+        pass
+
+    async def retention(self, event: "RetentionEvent") -> None:
+        pass
+
+    async def _ask_input(self, agent_name: str) -> str:
+        """The launching agent's input answers the first prompt; later ones go to the human."""
+        first, self._first_answer = self._first_answer, ""
+        return first or await super()._ask_input(agent_name)
+
+
+class _NoLedger(Ledger):
+    """Keeps nothing: the tool call that launched the child is what a resumed run looks at."""
+
+    def turn(self, turn: "ModelTurn") -> None:
+        pass
+
+    async def begin(self, key: str, agent_name: str, tool: str, args: str, *, sure: bool) -> None:
+        pass
+
+    def end(self, key: str, result: ToolResult) -> None:
+        pass
