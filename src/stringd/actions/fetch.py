@@ -102,12 +102,7 @@ class Fetcher:
 
     async def _resolve(self, url: str, *, may_be_private: bool) -> tuple[list[str], bool]:
         host, port = _host_and_port(url)
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            raise FetchError(f"cannot resolve {host}") from error
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        addresses = [host] if _is_address(host) else await _looked_up(host, port)
         public = all(map(self._public, addresses))
         if not public and not may_be_private:
             raise FetchError(f"a public page may not lead to the private address {host}")
@@ -174,6 +169,23 @@ class Fetcher:
         # Every request stands for itself: what one server sets, no other call sends.
         self._client.cookies.clear()
         return self._client
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+async def _looked_up(host: str, port: int) -> list[str]:
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchError(f"cannot resolve {host}") from error
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def _host_and_port(url: str) -> tuple[str, int]:
