@@ -49,27 +49,31 @@ class Webfetch(CheckedTool[WebfetchArguments]):
 
     async def run(self, args: WebfetchArguments, context: ToolContext) -> ToolOutput:
         limit = args.timeout or 30.0
-        url = args.url
+        url, granted = args.url, set[str]()
         for _ in range(_MAX_HOPS + 1):
             parts = _checked(url)
-            address = await self._allowed(url, parts, context)
+            address = await self._allowed(url, parts, context, granted)
             found = await _fetch(url, parts, address, limit)
             if isinstance(found, Page):
                 return await _answer(found, args.format or "markdown")
             url = found
         raise ToolFailure("command_failed", f"More than {_MAX_HOPS} redirects: {args.url}")
 
-    async def _allowed(self, url: str, parts: SplitResult, context: ToolContext) -> str:
+    async def _allowed(
+        self, url: str, parts: SplitResult, context: ToolContext, granted: set[str]
+    ) -> str:
         """The address to connect to, public or allowed. Raises `Denied` or `ToolFailure`."""
         host = parts.hostname or ""
         try:
             found = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
         except (OSError, UnicodeError) as error:
             raise ToolFailure("command_failed", f"Cannot resolve {host}: {error}") from None
-        if found.reach == "private":
+        # A site that sends us on to itself needs no second yes.
+        if found.reach == "private" and parts.netloc not in granted:
             details = {"url": url, "address": found.address, "why": "not a public address"}
             permissions = context.desk.permissions
             await permissions.address(context.agent_name, self.name, url, details)
+            granted.add(parts.netloc)
         return found.address
 
 

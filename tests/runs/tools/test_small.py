@@ -1,0 +1,135 @@
+"""To-dos, skills, and what the rest of the daemon offers."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from stringd.runs.equipment import Equipment
+from stringd.runs.tools.built_in import built_in_tools
+from stringd.runs.tools.desk import Ports
+from stringd.runs.tools.port import BUILT_IN_TOOLS
+from tests.runs.support import RunsServer, Watcher, scripted, sequential, serving, strategy
+from tests.runs.tools.support import Call, use
+
+pytestmark = pytest.mark.anyio
+
+
+def test_every_name_a_strategy_may_use_is_a_tool() -> None:
+    assert tuple(built_in_tools()) == BUILT_IN_TOOLS
+    for tool in built_in_tools().values():
+        assert tool.parameters["type"] == "object"
+        assert "$ref" not in str(tool.parameters)
+
+
+async def test_the_list_of_a_run_is_kept(
+    server: RunsServer, watcher: Watcher, tmp_path: Path
+) -> None:
+    calls: list[Call] = [
+        ("todo_add", {"content": "first"}),
+        ("todo_add", {"content": "second"}),
+        ("todo_complete", {"id": "1"}),
+        ("todo_get", {}),
+        ("todo_get_next", {}),
+        ("todo_remove", {"id": "#2"}),
+        ("todo_complete", {"id": 9}),
+        ("todo_clear", {}),
+        ("todo_get_next", {}),
+    ]
+    used = await use(server, watcher, tmp_path, *calls)
+    assert used.outputs == [
+        "[ ] #1: first",
+        "[ ] #2: second",
+        "[x] #1: first",
+        "[x] #1: first\n[ ] #2: second",
+        "[ ] #2: second",
+        "Removed #2.\n[x] #1: first",
+        "Error (not_found): There is no to-do #9\n\nNext step: call todo_get",
+        "The list is empty.",
+        "Nothing is left to do.",
+    ]
+
+
+async def test_no_language_service_is_there(
+    server: RunsServer, watcher: Watcher, tmp_path: Path
+) -> None:
+    call: Call = ("lsp_request", {"method": "textDocument/hover", "path": "a.py"})
+    used = await use(server, watcher, tmp_path, call)
+    assert used.output.startswith("Error (language_unavailable): ")
+
+
+def put_skill(folder: Path, name: str, text: str) -> None:
+    path = folder / "skills" / name / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, "utf-8")
+
+
+async def test_skills_are_found_listed_loaded_and_required(
+    server: RunsServer, watcher: Watcher, tmp_path: Path
+) -> None:
+    put_skill(tmp_path / "data", "x", "---\nname: brew\ndescription: global tea\n---\nold")
+    put_skill(tmp_path / ".stringd", "y", '---\nname: brew\ndescription: "Make tea"\n---\nBoil.\n')
+    put_skill(tmp_path / ".comma", "z", "---\nname: abc\ndescription: Letters\n---\nA B C")
+    put_skill(tmp_path / ".comma", "bad", "---\nname: Bad Name\ndescription: x\n---\n")
+    put_skill(tmp_path / ".comma", "list", "---\nname: l\ndescription: [a]\n---\n")
+    calls: list[Call] = [
+        ("list_skills", {}),
+        ("load_skill", {"name": "brew"}),
+        ("load_skill", {"name": "nope"}),
+    ]
+    used = await use(server, watcher, tmp_path, *calls, skills=["brew"])
+    assert used.outputs == [
+        "- abc: Letters\n- brew: Make tea",
+        "Boil.",
+        'Error (not_found): No skill "nope". Available skills: abc, brew',
+    ]
+
+
+async def test_an_unknown_required_skill_fails_the_preparation(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    source = strategy(sequential("a"), a={**scripted("x"), "skills": ["nope"]})
+    answer = await watcher.ask("prepare_run", strategyPath=str(server.strategy(source)))
+    assert answer["code"] == "PREPARE_FAILED"
+    assert answer["message"].startswith('Agent "a" requires unknown skill "nope".')
+
+
+async def test_agents_reach_topics_and_the_gate_through_ports(tmp_path: Path) -> None:
+    seen: list[tuple[object, ...]] = []
+
+    async def string(topic: str, command: str, cwd: Path) -> str:
+        seen.append((topic, command, cwd))
+        return "opened"
+
+    async def gate(
+        pipeline: Sequence[Sequence[str]], reason: str, cwd: Path, *, privileged: bool
+    ) -> str:
+        seen.append(([list(stage) for stage in pipeline], reason, privileged))
+        return "denied"
+
+    equipment = Equipment(tmp_path / "data", ports=Ports(string, gate))
+    async with serving(tmp_path, equipment=equipment) as server:
+        watcher = await server.watcher()
+        calls: list[Call] = [
+            ("string", {"command": "/open x.md", "topic": "notes"}),
+            ("request_privileged", {"pipeline": [["id"], ["cat"]], "reason": "why"}),
+        ]
+        used = await use(server, watcher, tmp_path, *calls)
+    assert used.outputs == ["opened", "denied"]
+    assert seen == [("notes", "/open x.md", tmp_path), ([["id"], ["cat"]], "why", True)]
+
+
+async def test_invalid_arguments_name_every_problem(
+    server: RunsServer, watcher: Watcher, tmp_path: Path
+) -> None:
+    call: Call = ("read_file", {"path": 5, "startLine": 0, "allowBinary": "yes"})
+    used = await use(server, watcher, tmp_path, call)
+    lines = used.output.split("\n")
+    assert lines[0] == "Invalid arguments for `read_file`:"
+    assert [line.partition(":")[0] for line in lines[1:4]] == [
+        "- `path`",
+        "- `startLine`",
+        "- `allowBinary`",
+    ]
+    assert 'Received: {"path":5,"startLine":0,"allowBinary":"yes"}' in lines
+    assert lines[-1].startswith("Next step: ")
