@@ -11,6 +11,7 @@ from stringd.mcp.gate import outcome
 from stringd.wire.gate import Blob, Response, Stage, Status
 from tests.gate.support import Desk, Human, serving
 from tests.mcp.support import Connect, posted, text, until
+from tests.requirements import proves
 from tests.support.daemon import Daemon
 from tests.support.http import Wire
 
@@ -44,6 +45,7 @@ async def test_a_gate_started_in_the_callers_project_is_found(
             assert text(await client.call_tool("execute", asked)) == "found\n"
 
 
+@proves("MCP-15")
 @pytest.mark.anyio
 async def test_a_denial_tells_the_model_to_stop(
     daemon: Daemon, connect: Connect, desk: Desk, tmp_path: Path
@@ -62,6 +64,7 @@ async def test_a_denial_tells_the_model_to_stop(
     assert not marker.exists()
 
 
+@proves("MCP-16")
 @pytest.mark.anyio
 async def test_silence_is_not_consent(
     daemon: Daemon, connect: Connect, desk: Desk, tmp_path: Path
@@ -80,6 +83,7 @@ async def test_silence_is_not_consent(
     assert not marker.exists()
 
 
+@proves("MCP-14")
 @pytest.mark.anyio
 async def test_without_a_gate_the_model_is_told_whom_to_ask(
     daemon: Daemon, connect: Connect, tmp_path: Path
@@ -91,6 +95,7 @@ async def test_without_a_gate_the_model_is_told_whom_to_ask(
     assert "another way" in text(result)
 
 
+@proves("MCP-14")
 @pytest.mark.anyio
 async def test_unusable_requests_are_refused_before_anybody_is_asked(
     daemon: Daemon, connect: Connect, desk: Desk
@@ -132,12 +137,14 @@ def test_silent_success_shows_the_exit_code() -> None:
     assert parts(Stage(0)) == ("[exit code: 0]",)
 
 
+@proves("MCP-22")
 def test_output_errors_and_codes_are_told_apart() -> None:
     assert parts(Stage(3, Blob(b"oh")), stdout=b"out") == ("out", "[stderr]\noh", "[exit code: 3]")
     several = parts(Stage(1, Blob(b"a")), Stage(0, Blob(b"b")), stdout=b"out")
     assert several == ("out", "[stderr stage 0]\na", "[stderr stage 1]\nb", "[exit codes: 1, 0]")
 
 
+@proves("MCP-22")
 def test_what_was_cut_off_or_killed_is_said() -> None:
     assert parts(Stage(0), stdout=b"x", truncated=True) == ("x", "[stdout truncated at 16 MiB]")
     killed = parts(Stage(-1, signal=9, stderr_truncated=True))

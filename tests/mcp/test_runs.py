@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests.mcp.support import TRANSPORTS, text
+from tests.requirements import proves
 from tests.support.daemon import Daemon
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +37,7 @@ def asks(question: str) -> dict[str, Any]:
     return {"tools": [{"name": "ask_question", "args": {"question": question}}]}
 
 
+@proves("MCP-19")
 async def test_a_run_is_started_by_name_and_its_result_returned(daemon: Daemon) -> None:
     heard: list[str] = []
 
@@ -132,22 +134,27 @@ async def test_a_run_that_fails_says_why(daemon: Daemon, tmp_path: Path) -> None
     assert text(unknown).startswith("ERROR(RUN_NOT_FOUND)")
 
 
-async def test_a_permission_is_never_granted_through_mcp(daemon: Daemon, tmp_path: Path) -> None:
+@proves("MCP-17")
+async def test_a_permission_is_never_granted_through_mcp(hasty: Daemon, tmp_path: Path) -> None:
     """Neither the answer tool nor waiting decides what only the user may."""
     outside = tmp_path / "outside.txt"
     write_it = {"tools": [{"name": "create_file", "args": {"path": str(outside), "content": "x"}}]}
     path = write(tmp_path, "a", a=scripted(write_it, "done", tools=["create_file"]))
-    async with connect(daemon, cwd=str(daemon.home)) as client:
-        waiting = text(await client.call_tool("run_strategy", {"strategy": path, "input": "go"}))
+    async with connect(hasty, cwd=str(hasty.home)) as client:
+        started = {"strategy": path, "input": "go"}
+        waiting = text(await client.call_tool("run_strategy", started))
+        run_id = waiting.split()[1]
+        while "waits:" not in waiting:
+            waiting = text(await client.call_tool("wait", {"handle": run_id}))
         assert "asks permission for fs.write" in waiting
         assert "only the user decides" in waiting
-        run_id = waiting.split()[1]
         permission = waiting.splitlines()[1].removeprefix("- ").partition(": ")[0]
         for arguments in ({}, {"id": permission}):
             tried = {"run_id": run_id, "text": "allow", **arguments}
             refused = await client.call_tool("answer", tried)
             assert refused.is_error
             assert "cannot be granted from here" in text(refused)
-        status = text(await client.call_tool("run_status", {"run_id": run_id}))
-    assert "asks permission for fs.write" in status
+        for tool, name in (("run_status", "run_id"), ("wait", "handle")):
+            status = text(await client.call_tool(tool, {name: run_id}))
+            assert "asks permission for fs.write" in status
     assert not outside.exists()

@@ -1,5 +1,6 @@
 """What a client of either transport sees."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -9,11 +10,13 @@ from mcp_types import TextResourceContents
 
 from stringd import __version__
 from tests.mcp.support import Connect, handle, text
+from tests.requirements import proves
 from tests.support.daemon import Daemon
 
 pytestmark = pytest.mark.anyio
 
 
+@proves("MCP-01")
 async def test_the_server_introduces_itself(daemon: Daemon, connect: Connect) -> None:
     async with connect(daemon) as client:
         assert client.server_info is not None
@@ -23,6 +26,7 @@ async def test_the_server_introduces_itself(daemon: Daemon, connect: Connect) ->
         assert client.server_capabilities.resources is not None
 
 
+@proves("MCP-02", "MCP-03", "MCP-23")
 async def test_seven_tools_are_listed_and_described(daemon: Daemon, connect: Connect) -> None:
     async with connect(daemon) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -44,6 +48,7 @@ async def test_seven_tools_are_listed_and_described(daemon: Daemon, connect: Con
     assert all(tool.input_schema["type"] == "object" for tool in tools.values())
 
 
+@proves("MCP-04", "MCP-05", "MCP-10")
 async def test_a_command_answers_in_a_block(daemon: Daemon, connect: Connect, user: str) -> None:
     async with connect(daemon, user=user) as client:
         result = await client.call_tool("string", {"topic": "main", "cmd": "/write a.md\n# Hi"})
@@ -54,6 +59,7 @@ async def test_a_command_answers_in_a_block(daemon: Daemon, connect: Connect, us
     assert (daemon.directory / ".string/users" / user / "a.md").read_text() == "# Hi"
 
 
+@proves("MCP-06", "MCP-07")
 async def test_a_failure_is_an_error_with_its_code(daemon: Daemon, connect: Connect) -> None:
     async with connect(daemon) as client:
         missing = await client.call_tool("string", {"topic": "main", "cmd": "/open no.md"})
@@ -83,6 +89,7 @@ async def test_an_unknown_tool_is_refused(daemon: Daemon, connect: Connect) -> N
             await client.call_tool("grant", {})
 
 
+@proves("MCP-24")
 async def test_the_client_program_vouches_for_its_directory(
     daemon: Daemon, connect: Connect, tmp_path: Path, user: str
 ) -> None:
@@ -94,6 +101,7 @@ async def test_the_client_program_vouches_for_its_directory(
         assert f"\n{tmp_path}\n" in text(shell)
 
 
+@proves("MCP-18")
 async def test_a_long_command_answers_with_a_handle_and_wait_goes_on(
     hasty: Daemon, connect: Connect, tmp_path: Path
 ) -> None:
@@ -120,6 +128,22 @@ async def test_a_long_command_answers_with_a_handle_and_wait_goes_on(
     assert any("cat" in message for message in heard)
 
 
+@proves("MCP-08")
+async def test_a_busy_topic_runs_the_next_command_in_its_turn(
+    daemon: Daemon, connect: Connect, user: str, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    async with connect(daemon, user=user) as client:
+        first = {"topic": "bash:busy", "cmd": f"cat {gate}"}
+        second = {"topic": "bash:busy", "cmd": "echo second"}
+        calls = [asyncio.create_task(client.call_tool("string", each)) for each in (first, second)]
+        opened = {"topic": "bash:other", "cmd": f"echo first > {gate}"}
+        assert not (await client.call_tool("string", opened)).is_error
+        results = [text(result) for result in await asyncio.gather(*calls)]
+    assert ["first" in results[0], "second" in results[1]] == [True, True]
+
+
 async def test_a_handle_is_its_owners_alone(
     hasty: Daemon, connect: Connect, user: str, tmp_path: Path
 ) -> None:
@@ -135,6 +159,7 @@ async def test_a_handle_is_its_owners_alone(
     assert "No call is under way" in text(foreign)
 
 
+@proves("MCP-20")
 async def test_open_documents_and_runs_are_resources(
     daemon: Daemon, connect: Connect, user: str
 ) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from stringd.client.mcp import sse_data
 from tests.mcp.support import ACCEPT, Pipe, answer_of, post
+from tests.requirements import proves
+from tests.support.commands import run
 from tests.support.daemon import Daemon, free_port
 from tests.support.http import Wire, request
 
@@ -28,6 +30,7 @@ def call(name: str, **arguments: str) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
 
 
+@proves("MCP-09")
 def test_a_handshake_and_a_call_over_bare_http(daemon: Daemon) -> None:
     hello = answer_of(post(daemon.port, INITIALIZE))
     assert hello["result"]["serverInfo"]["name"] == "string"
@@ -39,6 +42,7 @@ def test_a_handshake_and_a_call_over_bare_http(daemon: Daemon) -> None:
     assert result["content"][0]["text"].startswith("<𝒞=string:file:main>\n")
 
 
+@proves("MCP-09")
 def test_no_session_is_kept(daemon: Daemon) -> None:
     reply = post(daemon.port, INITIALIZE)
     assert "mcp-session-id" not in {name.lower() for name in reply.headers}
@@ -69,6 +73,7 @@ def test_one_connection_carries_many_calls(daemon: Daemon) -> None:
         {"Host": "evil.example"},
     ],
 )
+@proves("MCP-21")
 def test_web_pages_may_not_speak_mcp(daemon: Daemon, headers: dict[str, str]) -> None:
     refused = post(daemon.port, INITIALIZE, headers)
     assert refused.status == 403
@@ -104,6 +109,7 @@ def test_only_the_tools_a_client_wants_are_offered(daemon: Daemon) -> None:
     assert "Unknown tool" in refused["error"]["message"]
 
 
+@proves("MCP-12", "MCP-13")
 def test_bare_lines_are_enough_on_standard_input(daemon: Daemon) -> None:
     with Pipe(daemon) as pipe:
         assert pipe.initialize()["protocolVersion"] == "2025-06-18"
@@ -173,6 +179,7 @@ def test_a_cancelled_call_gets_no_answer_and_harms_nothing(daemon: Daemon, tmp_p
         assert not any(note.get("id") == slow for note in pipe.notes)
 
 
+@proves("MCP-11")
 def test_the_daemon_is_started_by_the_first_request_and_found_again_after_it_ended(
     tmp_path: Path,
 ) -> None:
@@ -235,3 +242,9 @@ def test_nobody_is_asked_when_nothing_can_start(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("not a directory")
     with Pipe(daemon, "--port", str(free_port())) as pipe:
         assert "failed to start stringd" in pipe.call("ping")["error"]["message"]
+
+
+def test_the_string_command_serves_mcp_too(daemon: Daemon) -> None:
+    env = daemon.child_environment()
+    done = run("string", "--mcp", env=env, stdin=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    assert (done.code, json.loads(done.out)["result"]) == (0, {})

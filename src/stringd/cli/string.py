@@ -27,6 +27,7 @@ usage: string <topic> '<command>'     run one command
        string <topic>                 read commands from standard input
        string '<command>'             run one command in file:main
        string --daemon [start|stop|status|foreground [port] [--log]]
+       string --mcp                   serve MCP, as stringd mcp does
        string --help
 
 A topic is type:name with the types file, web, app and bash; a bare name means file:<name>.
@@ -69,6 +70,10 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         if args[0] == "--daemon":
             return control(args[1:])
+        if args[0] == "--mcp":
+            from stringd.cli.mcp import main as serve_mcp
+
+            return serve_mcp("mcp", args[1:])
         options = parse(args)
         if options.words[0].startswith("/"):
             options.words.insert(0, DEFAULT_TOPIC)

@@ -138,8 +138,10 @@ class Bridge:
                 answer["id"] = message["id"]
             self._pass_on(message, json.dumps(answer))
             return
-        reason = answer.get("error") if isinstance(answer, dict) else None
-        self._fail(message["id"], INTERNAL_ERROR, f"stringd answered {status}: {reason or body!r}")
+        reason = (
+            answer.get("error") if isinstance(answer, dict) else body.decode("utf-8", "replace")
+        )
+        self._fail(message["id"], INTERNAL_ERROR, f"stringd answered {status}: {reason}")
 
     def _pass_on(self, message: Json, data: str) -> None:
         if message["method"] == "initialize":

@@ -84,7 +84,10 @@ class RunTools:
                     return describe(standing)
             # Who waits for a permission waits for the person, not for the request of it.
             standing.prompts = []
-            return await self._follow(client, standing, report)
+            outcome = await self._follow(client, standing, report)
+            if standing.finished or standing.prompts:
+                return outcome
+        return await self.run_status(RunStatusArguments(run_id))
 
     async def answer(self, arguments: AnswerArguments) -> Outcome:
         """Give the text a run waits for."""
