@@ -18,7 +18,7 @@ class String(CheckedTool[StringArguments]):
     name = "string"
     description = (
         "Run one String command in a topic of this daemon: open and edit documents, use apps and "
-        "their actions, or talk to a shell in a bash topic (for example topic run:bash)."
+        "their actions, or talk to a shell in a bash topic (for example topic bash:run)."
     )
     takes = StringArguments
 
