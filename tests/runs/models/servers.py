@@ -49,6 +49,8 @@ class ModelServer:
                 pass
         except (ConnectionError, asyncio.IncompleteReadError):
             self.left.set()
+        except asyncio.CancelledError:
+            pass
         finally:
             writer.close()
 

@@ -64,7 +64,8 @@ def _answered(content: Any, system: str) -> Iterator[theirs.ModelResponsePart]:
         match part.get("type"):
             case "text":
                 yield theirs.TextPart(str(part.get("text", "")))
-            case "reasoning":
+            case "reasoning" if part.get("signature") and system == "anthropic":
+                # Only here a thought must come back; other servers refuse to see theirs again.
                 yield theirs.ThinkingPart(
                     str(part.get("text", "")),
                     signature=part.get("signature"),
@@ -88,7 +89,7 @@ def _returned(content: Any) -> Iterator[theirs.ModelRequestPart]:
 
 def settings(request: ModelRequest, options: Mapping[str, Any]) -> ModelSettings:
     """The agent's model options, and its provider options as extra fields of the body."""
-    found: dict[str, Any] = {"max_retries": 0}
+    found: dict[str, Any] = {}
     for ours, name in _SETTINGS.items():
         if ours in request.options:
             value = request.options[ours]
