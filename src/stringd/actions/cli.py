@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum, auto
@@ -66,41 +67,51 @@ def command_environment(
 
 
 class RunningCommand:
-    """A started command: await `output`, or `close` it early."""
+    """A started command: await `output`, or `close` it early.
 
-    def __init__(self, process: asyncio.subprocess.Process, directory: Path) -> None:
-        self._process = process
-        self._directory = directory
-        self._ending = Ending.COMPLETED
-        self._merged = bytearray()
-        self._streams: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
-        self._size = 0
+    Popen starts a child without copying the daemon's memory; a pidfd tells of its end.
+    """
 
-    @classmethod
-    async def start(
-        cls, text: str, environment: Mapping[str, str], directory: Path, *, split: bool
-    ) -> "RunningCommand":
+    def __init__(
+        self, text: str, environment: Mapping[str, str], directory: Path, *, split: bool
+    ) -> None:
         """Start bash on a program text; `split` keeps the two streams apart.
 
         Raises `ActionError` when it cannot be started.
         """
         _check_sizes(text, environment)
+        self._directory = directory
+        self._ending = Ending.COMPLETED
+        self._merged = bytearray()
+        self._streams: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
+        self._size = 0
+        self._loop = asyncio.get_running_loop()
+        self._exited: asyncio.Future[None] = self._loop.create_future()
+        self._drained: asyncio.Future[None] = self._loop.create_future()
         try:
-            process = await asyncio.create_subprocess_exec(
-                BASH,
-                "-c",
-                text,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE if split else asyncio.subprocess.STDOUT,
+            self._process = subprocess.Popen(
+                [BASH, "-c", text],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE if split else subprocess.STDOUT,
                 cwd=directory,
                 env=dict(environment),
                 start_new_session=True,
+                bufsize=0,
             )
-        except (OSError, UnicodeEncodeError) as error:
+        except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise ActionError("LOAD_ERROR", f"Cannot run the command: {reason}") from error
-        return cls(process, directory)
+        self._pidfd = os.pidfd_open(self._process.pid)
+        self._loop.add_reader(self._pidfd, self._ended)
+        self._pipes = {
+            pipe.fileno(): (name, pipe)
+            for name, pipe in (("out", self._process.stdout), ("err", self._process.stderr))
+            if pipe is not None
+        }
+        for descriptor in self._pipes:
+            os.set_blocking(descriptor, False)
+            self._loop.add_reader(descriptor, self._readable, descriptor)
 
     @property
     def directory(self) -> str:
@@ -108,14 +119,12 @@ class RunningCommand:
 
     async def output(self, limit: float) -> CommandOutput:
         """Wait for the end, at most `limit` seconds; its process group does not outlive this."""
-        readers = [asyncio.create_task(self._read(name)) for name in ("out", "err")]
         try:
-            async with asyncio.timeout(limit):
-                await self._process.wait()
-        except TimeoutError:
-            self._ending = Ending.TIMED_OUT
+            done, _ = await asyncio.wait({self._exited}, timeout=limit)
+            if not done:
+                self._ending = Ending.TIMED_OUT
         finally:
-            await asyncio.shield(self._end(readers))
+            await asyncio.shield(self._end())
         code = self._process.returncode
         ended = self._ending is Ending.COMPLETED and code is not None and code >= 0
         return CommandOutput(
@@ -129,39 +138,55 @@ class RunningCommand:
 
     async def close(self) -> None:
         """End it; whoever awaits its output gets what there is."""
-        if self._process.returncode is None:
+        if not self._exited.done():
             self._ending = Ending.CLOSED
             await self._terminate()
 
-    async def _end(self, readers: list["asyncio.Task[None]"]) -> None:
-        if self._process.returncode is None:
+    async def _end(self) -> None:
+        if not self._exited.done():
             await self._terminate()
         # What it printed last is still in the pipe; a background child may hold it open for ever.
-        await asyncio.wait(readers, timeout=GRACE_SECONDS)
+        await asyncio.wait({self._drained}, timeout=GRACE_SECONDS)
         self._signal(signal.SIGKILL)
-        for reader in readers:
-            reader.cancel()
-        await asyncio.gather(*readers, return_exceptions=True)
+        for descriptor in list(self._pipes):
+            self._close_pipe(descriptor)
 
     async def _terminate(self) -> None:
         self._signal(signal.SIGTERM)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE_SECONDS):
-                await self._process.wait()
+        await asyncio.wait({self._exited}, timeout=GRACE_SECONDS)
         self._signal(signal.SIGKILL)
-        await self._process.wait()
+        await self._exited
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    async def _read(self, name: str) -> None:
-        stream = self._process.stdout if name == "out" else self._process.stderr
-        while stream is not None and (data := await stream.read(65536)):
-            room = max(0, MAX_OUTPUT_BYTES - self._size)
-            self._size += len(data)
-            self._merged += data[:room]
-            self._streams[name] += data[:room]
+    def _ended(self) -> None:
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        self._process.wait()
+        if not self._exited.done():
+            self._exited.set_result(None)
+
+    def _readable(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, 65536)
+        except BlockingIOError:
+            return
+        if not data:
+            self._close_pipe(descriptor)
+            return
+        room = max(0, MAX_OUTPUT_BYTES - self._size)
+        self._size += len(data)
+        self._merged += data[:room]
+        self._streams[self._pipes[descriptor][0]] += data[:room]
+
+    def _close_pipe(self, descriptor: int) -> None:
+        _, pipe = self._pipes.pop(descriptor)
+        self._loop.remove_reader(descriptor)
+        pipe.close()
+        if not self._pipes and not self._drained.done():
+            self._drained.set_result(None)
 
 
 def _check_sizes(text: str, environment: Mapping[str, str]) -> None:

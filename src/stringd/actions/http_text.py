@@ -177,9 +177,9 @@ class RequestComposer:
     def _unresolved(self) -> ActionError:
         names = list(self._missing)
         listed = ", ".join(f"${name}" for name in names)
-        return payload_error(
-            f"Unresolved environment variable(s):\n  {listed}\n\n{set_hint(self._place, names)}"
-        )
+        text = f"Unresolved environment variable(s):\n  {listed}"
+        hint = set_hint(self._place, names)
+        return ActionError("INVALID_PAYLOAD", f"{text}\n\n{hint}", setup=True)
 
 
 def _absolute(address: str, place: Place) -> str:

@@ -1,5 +1,6 @@
 """One call of an action: bind its arguments, compose, run, and read the answer."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from stringd.actions.templates import Inputs
 from stringd.documents import Action, html_to_markdown
 
 SHOWN_BODY: Final = 500
+LARGE_HTML: Final = 256 * 1024
+"""HTML above this is converted outside the loop thread."""
 MAX_TEXT: Final = 256 * 1024
 """An answer nobody made a template for is cut in the middle beyond this many characters."""
 _DOCUMENTS: Final = ("text/markdown", "text/html")
@@ -95,7 +98,8 @@ async def run_action(engine: Engine, action: Action, arguments: str, caller: Cal
     try:
         return await call.run(bind(action, flags, place))
     except ActionError as error:
-        raise ActionError(error.code, mask(error.message)) from error
+        setup = error.setup or call.running
+        raise ActionError(error.code, mask(error.message), setup=setup) from error
 
 
 class _Call:
@@ -107,6 +111,8 @@ class _Call:
         self._caller = caller
         self._place = caller.place
         self._mask = mask
+        self.running = False
+        """Whether the call was understood and sent or started."""
 
     async def run(self, bound: Bound) -> Outcome:
         inputs = Inputs(bound.values, self._place)
@@ -135,6 +141,7 @@ class _Call:
             )
 
     async def _http(self, bound: Bound, call: HttpCall) -> Outcome:
+        self.running = True
         request = Request(call.method, call.url, call.headers, call.body, self._engine.http_timeout)
         try:
             fetched = await self._engine.fetch(request)
@@ -147,7 +154,11 @@ class _Call:
             if any(kind in fetched.content_type.lower() for kind in _DOCUMENTS):
                 return DocumentAnswer(fetched, call.url, call.shown_url, self._mask)
             return Text(self._mask(_cut(fetched.text().rstrip())))
-        text = html_to_markdown(fetched.text()) if html else fetched.text()
+        text = fetched.text()
+        if html and len(text) > LARGE_HTML:
+            text = await asyncio.to_thread(html_to_markdown, text)
+        elif html:
+            text = html_to_markdown(text)
         fields = {"status": fetched.status, "body": parsed(text)}
         return self._template(bound, Answer(fields, fetched.body), self._action.response)
 
@@ -159,12 +170,13 @@ class _Call:
         command = compose_command(self._action.target, inputs, bound.words)
         self._check_required(bound, inputs)
         template = self._action.response
-        running = await RunningCommand.start(
+        running = RunningCommand(
             command.text,
             self._environment(command),
             self._place.directory,
             split=template is not None and _needs_streams(template),
         )
+        self.running = True
         self._caller.started(running)
         try:
             output = await running.output(self._engine.cli_timeout)
@@ -206,6 +218,7 @@ class _Call:
 
     async def _tool(self, bound: Bound, inputs: Inputs) -> Outcome:
         self._check_required(bound, inputs)
+        self.running = True
         if self._caller.call_tool is None:
             raise ActionError("LOAD_ERROR", "No server is mounted for this document.")
         text = await self._caller.call_tool(self._action.target, bound.values)

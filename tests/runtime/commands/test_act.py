@@ -1,7 +1,10 @@
 """`/act` through a real daemon, against a real HTTP server."""
 
 import json
+import os
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -397,3 +400,41 @@ def test_the_short_form_runs_an_action_of_the_page(call: Caller, topic: str) -> 
     page(call, topic, "```act.hello\nCLI echo hi {name}\n  name: string\n```\n")
     assert call(topic, "/hello Ann").content == "hi Ann"
     assert call(topic, "/helo").content.startswith("ERROR(COMMAND_UNSUPPORTED)")
+
+
+def test_a_trailing_line_break_is_no_part_of_a_value(call: Caller, topic: str) -> None:
+    page(call, topic, "```act.say\nCLI printf '[%s]' {a} {b}\n  a: string\n  b: string\n```\n")
+    assert call(topic, "/act.say x\n").content == "[x][{b}]"
+    assert call(topic, "/act.say\n'two\nlines' y\n").content == "[two\nlines][y]"
+    assert call(topic, "/act say x y").content == "[x][y]"
+
+
+def test_fifty_topics_act_at_the_same_time(call: Caller, web: WebServer) -> None:
+    everyone = threading.Barrier(50)
+
+    def answer(_asked: Asked) -> Reply:
+        everyone.wait(2)
+        return Reply("{}")
+
+    web.answer = answer
+    (call.home / "many.md").write_text(f"```act.go\nGET {web.url}/x\n```\n", encoding="utf-8")
+
+    def act(number: int) -> bool:
+        call(f"file:many-{number}", "/open many.md")
+        return call(f"file:many-{number}", "/act.go").ok
+
+    with ThreadPoolExecutor(50) as pool:
+        assert all(pool.map(act, range(50)))
+
+
+def test_closing_a_topic_ends_the_command_it_runs(call: Caller, topic: str) -> None:
+    page(call, topic, "```act.wait\nCLI echo $$ >pid; sleep 1000\n```\n")
+    pid = call.home / "pid"
+    os.mkfifo(pid)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(call, topic, "/act.wait")
+        pid.read_text(encoding="utf-8")
+        call("file:main", f"/close {topic}")
+        reply = running.result()
+    pid.unlink()
+    assert (reply.code, reply.content) == ("EXIT_1", "ERROR(EXIT_1): The command was ended.")

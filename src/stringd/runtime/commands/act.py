@@ -100,16 +100,22 @@ async def open_page(call: Call) -> Page:
     return page
 
 
+def argument_text(call: Call) -> str:
+    """Everything after the command's name: a quoted value may go on in the lines below."""
+    lines = [call.argument, call.body or ""]
+    return "\n".join(line for line in lines if line).strip("\r\n")
+
+
 def _asked(call: Call) -> tuple[str, str]:
     """The id and the argument text; the body belongs to the arguments."""
-    text = call.argument if call.body is None else f"{call.argument}\n{call.body}"
+    text = argument_text(call)
     _, dot, ident = call.line.typed.partition(".")
     if dot:
         return ident, text
     if call.line.name not in ("act", "action"):
         return call.line.typed, text
-    ident, _, arguments = text.partition(" ")
-    return ident.strip(), arguments
+    ident, *rest = text.split(None, 1) or [""]
+    return ident, rest[0] if rest else ""
 
 
 def _listing(page: Page) -> Result:
@@ -147,7 +153,8 @@ async def _outcome(
     try:
         return await run_action(call.runtime.engine, action, arguments, caller)
     except ActionError as error:
-        setup = f"\n\nSetup info: /open {page.requirements}" if page.requirements else ""
+        helps = page.requirements is not None and error.setup
+        setup = f"\n\nSetup info: /open {page.requirements}" if helps else ""
         raise CommandError(error.code, f"{error.message}{setup}") from error
 
 

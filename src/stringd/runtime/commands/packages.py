@@ -96,7 +96,7 @@ async def _install_server(call: Call) -> Result:
         raise InstallError(_MCP_USAGE)
     package = await mount_server(call, named[0], tuple(command), url)
     path = package_directory(call.session.user.home, package.name) / MAIN_FILE
-    return _installed(package, str(path))
+    return _installed(call, package, path)
 
 
 def _open_document(call: Call) -> str:
@@ -121,7 +121,7 @@ async def _install_local(call: Call, source: str, wanted: Wanted) -> Result:
         raise InstallError(f"{package.label} is installed from {shown} already.")
     check_collision(home, package)
     path = await asyncio.to_thread(install_folder, home, package, main)
-    return _installed(package, str(path))
+    return _installed(call, package, path)
 
 
 async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
@@ -133,7 +133,7 @@ async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
     if wanted.link or found.link:
         return _linked(home, package, source)
     path = await asyncio.to_thread(install_files, home, package, found.files)
-    return _installed(package, str(path))
+    return _installed(call, package, path)
 
 
 def _linked(home: str, package: Package, url: str) -> Result:
@@ -141,8 +141,13 @@ def _linked(home: str, package: Package, url: str) -> Result:
     return _report(f"Linked {package.label} (URL shortcut)", package, url)
 
 
-def _installed(package: Package, path: str) -> Result:
-    return _report(f"Installed {package.label}", package, path)
+def _installed(call: Call, package: Package, path: Path) -> Result:
+    """Report it; topics that show an earlier state load it anew with their next command."""
+    for slot in call.runtime.sessions(call.session.user.id):
+        location = slot.session.location if slot.session else None
+        if location is not None and location.uri == path.as_uri():
+            location.page = None
+    return _report(f"Installed {package.label}", package, str(path))
 
 
 def _report(first: str, package: Package, path: str) -> Result:

@@ -9,7 +9,7 @@ from stringd.documents import Document, EnvVariable, parse, parse_flags
 from stringd.runtime import environment
 from stringd.runtime.addresses import WebAddress, resolve
 from stringd.runtime.call import Call
-from stringd.runtime.commands.act import find_action, perform
+from stringd.runtime.commands.act import argument_text, find_action, perform
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import decode
 from stringd.runtime.loading import load_file
@@ -31,7 +31,7 @@ async def tool(call: Call) -> Result:
     page = await _find(call, name)
     if page is None:
         raise CommandError("NOT_FOUND", f"Tool not found: {name}")
-    arguments = call.argument if call.body is None else f"{call.argument}\n{call.body}"
+    arguments = argument_text(call)
     ident = asked or page.document.default_action
     if ident is None and parse_flags(arguments).help:
         return Result.page("Actions", listing(page.document.actions.values(), f"/tool:{name}."))
