@@ -179,5 +179,8 @@ class Pipe:
 
     def end(self) -> tuple[int, bytes]:
         """Close its input; its exit code and what it wrote to standard error."""
-        _, errors = self.process.communicate(timeout=WAIT_SECONDS)
-        return self.process.returncode, errors
+        process = self.process
+        if process.stdout is not None and process.stdout.closed:
+            process.stdout = None
+        _, errors = process.communicate(timeout=WAIT_SECONDS)
+        return process.returncode, errors

@@ -83,6 +83,18 @@ async def test_content_cannot_forge_the_end_of_its_block(daemon: Daemon, connect
     assert text(result).endswith("</𝒞>")
 
 
+async def test_a_huge_result_is_cut_in_its_middle_and_says_so(
+    daemon: Daemon, connect: Connect, tmp_path: Path, user: str
+) -> None:
+    (tmp_path / "huge.txt").write_text("first\n" + "é" * 3_000_000 + "\nlast")
+    async with connect(daemon, user=user, cwd=str(tmp_path)) as client:
+        result = await client.call_tool("string", {"topic": "huge", "cmd": "/open ./huge.txt"})
+    assert "\nfirst\n" in text(result)
+    assert text(result).endswith("last\n</𝒞>")
+    assert "characters left out here" in text(result)
+    assert len(text(result)) < 250_000
+
+
 async def test_an_unknown_tool_is_refused(daemon: Daemon, connect: Connect) -> None:
     async with connect(daemon) as client:
         with pytest.raises(MCPError, match="Unknown tool: grant"):

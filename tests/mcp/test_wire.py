@@ -237,6 +237,16 @@ def test_events_are_passed_on_however_they_are_cut() -> None:
         assert list(sse_data(pieces)) == expected
 
 
+def test_a_client_that_stops_reading_is_no_trouble(daemon: Daemon) -> None:
+    with Pipe(daemon) as pipe:
+        pipe.initialize()
+        assert pipe.process.stdout is not None
+        pipe.process.stdout.close()
+        pipe.ask("ping")
+        _, errors = pipe.end()
+    assert errors == b""
+
+
 def test_nobody_is_asked_when_nothing_can_start(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     (tmp_path / "data").write_text("not a directory")

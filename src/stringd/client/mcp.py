@@ -9,6 +9,7 @@ import base64
 import json
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
@@ -186,7 +187,8 @@ class Bridge:
 
     def _write(self, data: str) -> None:
         line = data.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace") + b"\n"
-        with self._writing:
+        # A client that stopped reading is about to end our input too.
+        with self._writing, suppress(BrokenPipeError):
             self._out.write(line)
             self._out.flush()
 

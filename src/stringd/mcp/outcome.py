@@ -1,6 +1,9 @@
 """What a tool call comes to, and refusals that are outcomes too."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MAX_CHARACTERS: Final = 200_000
+"""More than this in one part helps no model, and clients refuse events of a megabyte."""
 
 
 class Outcome(NamedTuple):
@@ -22,3 +25,13 @@ def said(*parts: str) -> Outcome:
 def failed(text: str) -> Outcome:
     """A bad outcome."""
     return Outcome((text,), is_error=True)
+
+
+def shortened(text: str) -> str:
+    """Text of a bearable size: its beginning and its end, and between them what is missing."""
+    if len(text) <= MAX_CHARACTERS:
+        return text
+    half = MAX_CHARACTERS // 2
+    left_out = len(text) - 2 * half
+    note = f"[… {left_out} characters left out here; ask for a smaller part to read them …]"
+    return f"{text[:half]}\n{note}\n{text[-half:]}"

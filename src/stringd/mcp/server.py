@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from stringd import __version__
 from stringd.mcp import catalog
-from stringd.mcp.outcome import Outcome
+from stringd.mcp.outcome import Outcome, shortened
 from stringd.mcp.ports import Caller, Ports
 from stringd.mcp.resources import Resources, UnknownResourceError
 from stringd.mcp.tools import Tools
@@ -97,7 +97,7 @@ class McpServer:
             text, kind = await self._resources.read(self._who_calls(ctx.request), uri)
         except UnknownResourceError:
             raise MCPError(types.INVALID_PARAMS, f"Resource not found: {uri}") from None
-        contents = types.TextResourceContents(uri=uri, mime_type=kind, text=text)
+        contents = types.TextResourceContents(uri=uri, mime_type=kind, text=shortened(text))
         return types.ReadResourceResult(contents=[contents])
 
 
@@ -113,5 +113,7 @@ def _listed(tool: catalog.Listed) -> types.Tool:
 
 
 def _result(outcome: Outcome) -> types.CallToolResult:
-    parts: list[types.ContentBlock] = [types.TextContent(text=part) for part in outcome.parts]
+    parts: list[types.ContentBlock] = [
+        types.TextContent(text=shortened(part)) for part in outcome.parts
+    ]
     return types.CallToolResult(content=parts, is_error=outcome.is_error)
