@@ -15,6 +15,7 @@ from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import GuardDefaults, RunGuards
 from stringd.runs.guard.paths import Workspace
 from stringd.runs.guard.permissions import Permissions, Verdicts, Wish
+from stringd.runs.ledger import open_call
 from stringd.runs.mcp.servers import McpPool
 from stringd.runs.store import RunStore
 from stringd.runs.timeline import DecidedBy, PermissionDecided, ToolMutation
@@ -87,18 +88,13 @@ def run_desk(
 
 def _verdicts(run: "Run", store: RunStore) -> Verdicts:
     async def ask(wish: Wish) -> str:
-        details: dict[str, Any] | None = dict(wish.details) if wish.details else None
-        return await run.ask(
-            messages.RequestPermission(
-                run_id=run.id,
-                request_id=str(uuid4()),
-                agent_name=wish.agent_name,
-                tool_name=wish.tool_name,
-                operation=wish.operation,
-                resource=wish.resource,
-                details=details or UNSET,
-            )
-        )
+        call = open_call.get()
+        if call is not None:
+            call.ledger.wait(call.key, waiting=True)
+        decision = await run.ask(_request(run.id, wish))
+        if call is not None:
+            call.ledger.wait(call.key, waiting=False)
+        return decision
 
     def policy_decided(wish: Wish, verdict: Literal["allow", "deny"], policy: str) -> None:
         store.append(run.id, _decided(wish, verdict, DecidedBy(kind="policy", via=policy)))
@@ -108,6 +104,19 @@ def _verdicts(run: "Run", store: RunStore) -> Verdicts:
         run.publish(messages.PolicyUpdated(run_id=run.id, tool=tool, policies=policies))
 
     return Verdicts(ask, policy_decided, chain_changed)
+
+
+def _request(run_id: str, wish: Wish) -> messages.RequestPermission:
+    details: dict[str, Any] | None = dict(wish.details) if wish.details else None
+    return messages.RequestPermission(
+        run_id=run_id,
+        request_id=str(uuid4()),
+        agent_name=wish.agent_name,
+        tool_name=wish.tool_name,
+        operation=wish.operation,
+        resource=wish.resource,
+        details=details or UNSET,
+    )
 
 
 def _decided(wish: Wish, decision: str, by: DecidedBy) -> PermissionDecided:

@@ -5,7 +5,9 @@ Before a tool runs, its call is recorded under a key that depends only on the pl
 so that a resumed call goes on with the very calls it made before.
 """
 
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -17,6 +19,7 @@ from stringd.runs.timeline import (
     ModelTurn,
     ToolFinished,
     ToolStarted,
+    ToolWaiting,
 )
 from stringd.wire.runs.stream import ToolResult
 
@@ -26,7 +29,7 @@ class Unfinished:
     """Calls that were begun and have no record yet: their answers and their tools, by key."""
 
     turns: dict[str, list[ModelTurn]] = field(default_factory=dict)
-    started: dict[str, ToolStarted] = field(default_factory=dict)
+    started: set[str] = field(default_factory=set)
     finished: dict[str, ToolFinished] = field(default_factory=dict)
 
     def note(self, event: AnyEvent) -> None:
@@ -36,13 +39,29 @@ class Unfinished:
                 known = self.turns.setdefault(path, [])
                 known[index:] = [event]
             case ToolStarted(key=key):
-                self.started[key] = event
+                self.started.add(key)
+            case ToolWaiting(key=key, waiting=True):
+                # Nothing happens before the answer, so it may simply be asked for again.
+                self.started.discard(key)
+            case ToolWaiting(key=key):
+                self.started.add(key)
             case ToolFinished(key=key):
                 self.finished[key] = event
             case AgentCall(path=str(path)):
                 self.turns.pop(path, None)
             case _:
                 pass
+
+
+class OpenCall(NamedTuple):
+    """A tool call that is being made, and the ledger it stands in."""
+
+    ledger: "Ledger"
+    key: str
+
+
+open_call: ContextVar[OpenCall | None] = ContextVar("open_call", default=None)
+"""The call the present task is making; what asks on its behalf finds it here."""
 
 
 class Ledger:
@@ -76,6 +95,11 @@ class Ledger:
         self._store.append(self._run_id, event)
         if sure:
             await self._store.sync(self._run_id)
+
+    def wait(self, key: str, *, waiting: bool) -> None:
+        """Record that a call asks a human first, or that it has been answered."""
+        event = ToolWaiting(ts=timestamp(), key=key, waiting=waiting)
+        self._store.append(self._run_id, event)
 
     def end(self, key: str, result: ToolResult) -> None:
         self._store.append(

@@ -147,5 +147,8 @@ class _NoLedger(Ledger):
     async def begin(self, key: str, agent_name: str, tool: str, args: str, *, sure: bool) -> None:
         pass
 
+    def wait(self, key: str, *, waiting: bool) -> None:
+        pass
+
     def end(self, key: str, result: ToolResult) -> None:
         pass

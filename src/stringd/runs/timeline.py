@@ -135,6 +135,13 @@ class ToolStarted(TimelineEvent, tag="tool_started", kw_only=True):
     args: str
 
 
+class ToolWaiting(TimelineEvent, tag="tool_waiting", kw_only=True):
+    """Ours: the call of that key asks a human first (`waiting`), or has been answered."""
+
+    key: str
+    waiting: bool
+
+
 class ToolFinished(TimelineEvent, tag="tool_finished", kw_only=True):
     """Ours: how the tool call of that key ended."""
 
@@ -172,6 +179,7 @@ AnyEvent = (
     | ModelTurn
     | ToolStarted
     | ToolFinished
+    | ToolWaiting
 )
 
 _decoder: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)

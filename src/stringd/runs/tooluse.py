@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from stringd.runs.agents import Call
 from stringd.runs.errors import ExecutionError
+from stringd.runs.ledger import OpenCall, open_call
 from stringd.runs.models import port
 from stringd.runs.tools.port import Tool, ToolBrokenError, ToolContext
 from stringd.wire.runs import stream
@@ -66,7 +67,11 @@ class ToolUse:
         agent = self._call.agent.name
         sure = not getattr(tool, "repeatable", False)
         await self._context.ledger.begin(key, agent, asked.name, asked.args, sure=sure)
-        return await self._execute(asked, tool)
+        token = open_call.set(OpenCall(self._context.ledger, key))
+        try:
+            return await self._execute(asked, tool)
+        finally:
+            open_call.reset(token)
 
     async def _execute(self, asked: port.ToolRequested, tool: Tool | None) -> stream.ToolResult:
         args = as_object(asked.args)

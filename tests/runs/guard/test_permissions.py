@@ -268,3 +268,22 @@ async def test_a_late_subscriber_sees_the_open_request(
         decision="allow",
     )
     assert (await watcher.ended())["type"] == "strategy_completed"
+
+
+async def test_a_request_cut_off_is_made_again_when_the_run_is_resumed(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    target = str(scene.outside / "file.txt")
+    await start(server, watcher, scene.work, call("delete_file", target))
+    first = (await watcher.until("request_permission"))[-1]
+    await watcher.send("stop_run", runId="r")
+    await watcher.ended()
+    await watcher.ask("prepare_run", runId="r")
+    await watcher.send("continue_run", runId="r", input="", resume=True)
+    used = await finish(watcher, ["allow"])
+    again = used.of("request_permission")[0]
+    assert again["requestId"] != first["requestId"]
+    assert again["resource"] == target
+    assert again["details"]["path"] == target
+    assert used.output.startswith("Deleted ")
+    assert scene.state() == {}

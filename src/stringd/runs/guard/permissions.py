@@ -58,7 +58,8 @@ class Permissions:
         """The real place a path names, allowed to be read or written. Raises `Denied`."""
         place = self.workspace.place(text)
         subject = Subject(direction, str(place.real), place.inside)
-        await self._authorize(agent, tool, subject, details)
+        asked = {"path": text, "cwd": str(self.workspace.cwd), **(details or {})}
+        await self._authorize(agent, tool, subject, asked)
         return place
 
     async def command(self, agent: str, tool: str, line: str, details: Mapping[str, Any]) -> None:
