@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.place import Place, Value, set_hint
 from stringd.actions.templates import PLACEHOLDER, Variable, cut
-from stringd.documents import Action, Field, Flags, parse_flags
+from stringd.documents import Action, Field, Flags, parse_flags, tokens
 
 MAX_FIELD_FILE: Final = 1024 * 1024
 NAMES_SHOWN: Final = 12
@@ -25,7 +25,7 @@ class Bound(NamedTuple):
     values: Mapping[str, Value]
     """What was typed, in its order, then defaults."""
     words: tuple[str, ...]
-    """The positional words of an action without fields."""
+    """Everything typed, word by word: what `$ARGS` stands for."""
 
 
 def needs_arguments(action: Action) -> bool:
@@ -33,11 +33,12 @@ def needs_arguments(action: Action) -> bool:
     return any(field.required and field.default is None for field in action.fields)
 
 
-def bind(action: Action, flags: Flags, place: Place) -> Bound:
-    """Bind parsed arguments to an action's fields. Raises `ActionError`."""
+def bind(action: Action, arguments: str, place: Place) -> Bound:
+    """Bind a caller's argument text to an action's fields. Raises `ActionError`."""
+    flags = read_arguments(action, arguments)
     given: dict[str, str] = dict(flags.values)
     files = _files(action, given, flags, place)
-    words = _positional(action, given, files, flags, place)
+    _positional(action, given, files, flags, place)
     _check_bare(action, flags, place)
     values: dict[str, Value] = {name: _meant(text, place) for name, text in given.items()}
     for name, value in values.items():
@@ -48,7 +49,7 @@ def bind(action: Action, flags: Flags, place: Place) -> Bound:
     for field in action.fields:
         if field.name not in values and field.default is not None:
             values[field.name] = _default(field, place)
-    return Bound(values, tuple(str(_plain(word, place)) for word in words))
+    return Bound(values, tuple(_plain(word, place) for word in tokens(arguments)))
 
 
 def read_arguments(action: Action, text: str) -> Flags:
@@ -89,10 +90,10 @@ def _positional(
     files: Mapping[str, Value],
     flags: Flags,
     place: Place,
-) -> tuple[str, ...]:
-    """Give positional words to the fields without a value; what an action without fields keeps."""
+) -> None:
+    """Give positional words to the fields without a value; without fields they are `$ARGS`."""
     if not action.fields:
-        return flags.positional
+        return
     free = [each.name for each in action.fields if each.name not in {*given, *files}]
     if len(flags.positional) > len(free):
         names = ", ".join(free) or "none left"
@@ -105,7 +106,6 @@ def _positional(
             "Use -- to pass values that start with '-'."
         )
     given.update(zip(free, flags.positional, strict=False))
-    return ()
 
 
 def _check_bare(action: Action, flags: Flags, place: Place) -> None:

@@ -96,7 +96,7 @@ async def run_action(engine: Engine, action: Action, arguments: str, caller: Cal
     mask = Mask(secrets.values()) if secrets else NOTHING_HIDDEN
     call = _Call(engine, action, caller, mask)
     try:
-        return await call.run(bind(action, flags, place))
+        return await call.run(bind(action, arguments, place))
     except ActionError as error:
         setup = error.setup or call.running
         raise ActionError(error.code, mask(error.message), setup=setup) from error

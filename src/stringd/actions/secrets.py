@@ -14,11 +14,16 @@ import msgspec
 SHOWN_CHARACTERS: Final = 3
 """Of a secret a reply shows at most this much: enough to recognise, not to use."""
 _NAME: Final = re.compile(
-    r"(?:^|_)(?:API|AUTH|BEARER|CREDENTIALS?|CREDS?|COOKIE|KEYS?|PASS|PASSPHRASE|PASSWD|PASSWORD|"
+    r"(?:^|_)(?:AUTH|BEARER|CREDENTIALS?|CREDS?|COOKIE|KEYS?|PASS|PASSPHRASE|PASSWD|PASSWORD|"
     r"PAT|PRIVATE|PWD|SECRETS?|SIGNATURE|TOKENS?|WEBHOOK)(?:$|_|\d)|(?:KEY|TOKEN|SECRET|PASSWORD)$",
     re.IGNORECASE,
 )
-_CREDENTIAL: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_\-+/=.~]{20,}", re.ASCII)
+_CREDENTIAL: Final = re.compile(
+    r"(?:sk|pk|rk|gh[opsu]|github_pat|glpat|hf|xox[abposr]|AKIA|ASIA|eyJ)[-_A-Za-z0-9][-_.A-Za-z0-9]{12,}"
+    r"|(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-9_+][A-Za-z0-9_+/=-]{23,}"
+    r"|[0-9a-fA-F]{32,}",
+    re.ASCII,
+)
 
 
 def masked(value: str) -> str:

@@ -332,6 +332,9 @@ def test_context_variables_are_there(call: Caller, topic: str) -> None:
     assert shown.ok
     assert shown.content == "[a b][;][$(touch][pwned)][`id`]"
     assert not (call.home / "pwned").exists()
+    assert call(topic, "/act.args log --n=3 -x 'a b' -- -5").content == (
+        "[log][--n=3][-x][a b][--][-5]"
+    )
 
 
 def test_a_remote_page_cannot_run_commands(call: Caller, web: WebServer, topic: str) -> None:
