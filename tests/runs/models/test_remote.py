@@ -392,3 +392,14 @@ async def test_live_models_of_ollama_replace_the_catalog(
     assert [m["id"] for m in ollama["models"]] == ["llama3:8b"]
     assert ollama["modelsSource"] == "live"
     assert "fetchedAt" in ollama
+
+
+async def test_the_first_use_says_that_it_is_loading_and_later_ones_do_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = strategy(
+        sequential("a", "b"), a={"model": "openai/gpt-4o"}, b={"model": "openai/gpt-4o"}
+    )
+    await run(monkeypatch, tmp_path, source, servers.openai_text("x"))
+    said = [record.message for record in caplog.records if "loading" in record.message]
+    assert said == ["loading the model libraries; this happens once"]

@@ -29,7 +29,8 @@ class Library:
         self._lock = self._lock or asyncio.Lock()
         async with self._lock:
             if not self.loaded:
-                log.info("loading the model libraries; this happens once")
+                # A warning: whoever watches the daemon should see why this answer takes longer.
+                log.warning("loading the model libraries; this happens once")
                 await asyncio.to_thread(load)
                 self.loaded = True
 
@@ -77,7 +78,7 @@ class RemoteModel:
                 if attempt == retries or not worth_retrying(failure.status):
                     raise ModelError(_given_up(message, attempt)) from None
                 wait = pause(attempt, failure.headers)
-                log.info("%s; asking again in %.1f s", message, wait)
+                log.warning("%s; asking again in %.1f s", message, wait)
                 await asyncio.sleep(wait)
 
     async def _ready(self) -> "TheirModel":
