@@ -3,17 +3,19 @@
 import inspect
 import logging
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from stringd.runtime.commands import act, dispatch
 from stringd.runtime.errors import CommandError
 from stringd.runtime.session import Session, Slot
 from stringd.runtime.workspace import Workspace
+from stringd.wire.exec import Meta
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
     from stringd.runtime.settings import RuntimeSettings
-    from stringd.wire.exec import Meta
 
 _READ_ONLY: Final = ("/info", "/help", "/ls", "/topics", "/source")
 """Commands that leave nothing to store: the hot path."""
@@ -21,11 +23,11 @@ _READ_ONLY: Final = ("/info", "/help", "/ls", "/topics", "/source")
 logger = logging.getLogger("stringd.runtime")
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """A command's result and the document its topic shows afterwards."""
 
     result: Result
-    meta: "Meta | None"
+    meta: Meta | None
 
 
 class Runtime(Workspace):

@@ -72,7 +72,7 @@ class App:
     def handle(self, request: Request) -> Response | Awaitable[Response]:
         """Answer a request, at once where the endpoint can."""
         try:
-            answer = self._answer(request)
+            answer = self._endpoint(request)(request)
         except Exception as error:  # noqa: BLE001 - every request is answered, whatever broke
             return self._failure(request, error)
         return answer if isinstance(answer, Response) else self._later(request, answer)
@@ -92,23 +92,22 @@ class App:
         self._log.error("internal", path=request.path, error=repr(error))
         return json_response(500, {"error": str(error) or type(error).__name__})
 
-    def _answer(self, request: Request) -> Response | Awaitable[Response]:
+    def _endpoint(self, request: Request) -> Endpoint:
+        """What answers a request that may be answered. Raises `HttpError`."""
         if self._log.enabled:
             user_id = request.header(b"x-user-id")
             self._log.info("request", method=request.method, path=request.path, userId=user_id)
-        if request.method == "OPTIONS":
-            return mcp.preflight() if request.path == mcp.PATH else empty_response(204)
-        if request.path == "/health" and request.method == "GET":
-            return json_response(200, self._health())
+        route = (request.method, request.path)
+        if route[0] == "OPTIONS":
+            return _preflight
+        if route == ("GET", "/health"):
+            return self._health
         refusal = self.refusal(request.headers)
         if refusal is not None:
             raise HttpError(403, refusal)
-        return self._endpoint(request)(request)
+        return self._routes.get(route) or self._other_endpoint(request)
 
-    def _endpoint(self, request: Request) -> Endpoint:
-        endpoint = self._routes.get((request.method, request.path))
-        if endpoint is not None:
-            return endpoint
+    def _other_endpoint(self, request: Request) -> Endpoint:
         if request.path == mcp.PATH:
             return self._mcp
         if request.method == "DELETE" and request.path.startswith(users.PATH):
@@ -117,8 +116,8 @@ class App:
             return self._sessions.delete
         raise HttpError(404, f"Not found: {request.method} {request.path}")
 
-    def _health(self) -> dict[str, object]:
-        return {
+    def _health(self, _request: Request) -> Response:
+        held = {
             "ok": True,
             "users": len(self.runtime.users),
             "sessions": self.runtime.session_count(),
@@ -127,6 +126,7 @@ class App:
             "activeRuns": self.runs.active_runs,
             "connectedClients": self.runs.connected_clients,
         }
+        return json_response(200, held)
 
     def _shutdown(self, _request: Request) -> Response:
         self._request_stop()
@@ -137,3 +137,7 @@ def _run_ports(runtime: Runtime, turns: Turns) -> "Ports":
     from stringd.server.run_ports import run_ports  # with the runs room, after the first answer
 
     return run_ports(runtime, turns)
+
+
+def _preflight(request: Request) -> Response:
+    return mcp.preflight() if request.path == mcp.PATH else empty_response(204)

@@ -50,7 +50,7 @@ class _Exchange:
             self._asked = True
             return {"type": "http.request", "body": self._request.body, "more_body": False}
         # Waiting must not cancel the future: others may ask for it too.
-        await asyncio.wait((self._request.left(),))
+        await asyncio.wait((self._request.peer.left(),))
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -66,12 +66,12 @@ class _Exchange:
             return
         if not self.streaming:
             self.streaming = True
-            self._request.stream(self._head, self._status)
-        await self._request.write(data)
+            self._request.peer.stream(self._head, self._status)
+        await self._request.peer.write(data)
 
     def response(self) -> Response:
         if not self._status:
-            if self._request.left().done():
+            if self._request.peer.left().done():
                 raise ClientGone
             raise RuntimeError("the application did not answer")
         return Response(self._status, self._head, self._last)

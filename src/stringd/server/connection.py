@@ -184,7 +184,11 @@ class Connection(asyncio.Protocol):
         if declared is not None and len(declared) > 7 and int(declared) > MAX_BODY_BYTES:
             # Who asked before sending will not send now: the next bytes would be another request.
             self._refuse_body(keep_alive=b"expect" not in headers)
-        elif headers.get(b"expect", b"").lower() == b"100-continue" and self._current is None:
+        elif b"expect" in headers:
+            self._encourage(headers[b"expect"])
+
+    def _encourage(self, expectation: bytes) -> None:
+        if expectation.lower() == b"100-continue" and self._current is None:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
@@ -212,6 +216,7 @@ class Connection(asyncio.Protocol):
             url.query or b"",
             self._headers,
             body[0] if len(body) == 1 else b"".join(body),
+            self,
         )
         request.keep_alive = self._parser.should_keep_alive()
         if self._current is not None or self._write_paused:
@@ -224,9 +229,6 @@ class Connection(asyncio.Protocol):
 
     def _serve(self, request: Request) -> None:
         self._current = request
-        request.left = self._leaving
-        request.stream = self._stream
-        request.write = self._write
         answer = self._app.handle(request)
         if isinstance(answer, Response):
             self._send(request, answer)
@@ -268,7 +270,7 @@ class Connection(asyncio.Protocol):
         elif self._pipeline:
             self._next()
 
-    def _stream(self, head: bytes, status: int = 200) -> None:
+    def stream(self, head: bytes, status: int = 200) -> None:
         request = self._current
         assert request is not None
         self._framing = _CHUNKED
@@ -277,7 +279,7 @@ class Connection(asyncio.Protocol):
             self._framing = _CLOSE
         self._transport.write(b"%b%b%b\r\n" % (STATUS_LINES[status], head, self._framing))
 
-    async def _write(self, data: bytes) -> None:
+    async def write(self, data: bytes) -> None:
         """A piece of a streamed body; returns when the peer has room for the next."""
         self._write_piece(data)
         self._last_activity = self._loop.time()
@@ -302,7 +304,7 @@ class Connection(asyncio.Protocol):
             if not self._pipeline:
                 self._transport.resume_reading()
 
-    def _leaving(self) -> asyncio.Future[None]:
+    def left(self) -> asyncio.Future[None]:
         if self._left is None:
             self._left = self._loop.create_future()
             if self._half_closed or self._closing:
@@ -380,7 +382,7 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         elif not self._refused:
             self._refused = True
-            request = Request("POST", "", b"", {}, b"")
+            request = Request("POST", "", b"", {}, b"", self)
             request.keep_alive = keep_alive
             error = HttpError(413, f"Request body exceeds {MAX_BODY_BYTES} bytes")
             self._send(request, error_response(error))

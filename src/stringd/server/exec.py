@@ -5,7 +5,9 @@ from collections.abc import Awaitable
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from stringd.runtime.errors import QueueFullError, QueueTimeoutError, UnknownUserError
 from stringd.runtime.queue import MAX_WAITING
@@ -25,7 +27,7 @@ _HEAD: Final = SSE_HEADERS + CORS_HEADERS
 _parse_topic = lru_cache(maxsize=4096)(parse_topic)
 
 
-class Command(NamedTuple):
+class Command(msgspec.Struct, frozen=True, gc=False):
     """A validated request: what to run, where, and how to name it in the answer."""
 
     user_id: str
@@ -77,7 +79,7 @@ class ExecEndpoint:
             self._leave(slot)
             return self._response(command, answer, started)
         # What takes time shows at once that it runs.
-        request.stream(_HEAD)
+        request.peer.stream(_HEAD)
         return self._finish(command, slot, answer, started)
 
     async def _run_later(
@@ -98,7 +100,7 @@ class ExecEndpoint:
     async def _wait(self, request: Request, slot: "Slot", place: asyncio.Future[None]) -> None:
         """Return when it is this request's turn. Raises when it never will be."""
         self._log.info("exec.queued", userId=slot.user_id, topic=slot.topic)
-        left = request.left()
+        left = request.peer.left()
         try:
             await asyncio.wait(
                 (place, left), timeout=self._queue_timeout, return_when=asyncio.FIRST_COMPLETED
@@ -166,7 +168,7 @@ def parse_command(user_id: str, body: bytes) -> Command:
         if fields is None:
             raise HttpError(400, 'Invalid JSON body — expected { "cmd": "..." }')
         text = fields.cmd
-        if text is None or not text.strip():
+        if not text or text.isspace():
             raise HttpError(400, 'Empty command — provide non-empty "cmd" field')
         topic = _parse_topic(fields.topic)
         request_id = fields.request_id.strip() or None if fields.request_id else None

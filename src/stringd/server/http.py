@@ -7,13 +7,6 @@ import msgspec
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable
-
-    class Stream(Protocol):
-        """Header lines, and a status."""
-
-        def __call__(self, head: bytes, status: int = 200) -> None: ...
-
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 
@@ -59,37 +52,43 @@ class Response:
         self.body = body
 
 
+class Peer(Protocol):
+    """The connection behind a request, for what takes time."""
+
+    def left(self) -> "asyncio.Future[None]":
+        """A future that resolves when the client has left."""
+
+    def stream(self, head: bytes, status: int = 200) -> None:
+        """Send the head of an answer whose body follows later."""
+
+    async def write(self, data: bytes) -> None:
+        """Send a piece of that body and wait until the peer has room for more.
+
+        The response returned in the end holds the last piece.
+        """
+
+
 class Request:
     """One whole request, as its connection received it."""
 
-    __slots__ = (
-        "body",
-        "headers",
-        "keep_alive",
-        "left",
-        "method",
-        "path",
-        "query",
-        "stream",
-        "write",
-    )
+    __slots__ = ("body", "headers", "keep_alive", "method", "path", "peer", "query")
 
     def __init__(
-        self, method: str, path: str, query: bytes, headers: dict[bytes, bytes], body: bytes
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes,
+        peer: Peer,
     ) -> None:
         self.method = method
         self.path = path
         self.query = query
         self.headers = headers
         self.body = body
+        self.peer = peer
         self.keep_alive = True
-        self.left: Callable[[], asyncio.Future[None]]
-        """A future that resolves when the client has left."""
-        self.stream: Stream
-        """Send the head of an answer whose body follows later; for what takes time."""
-        self.write: Callable[[bytes], Awaitable[None]]
-        """Send a piece of that body and wait until the peer has room for more; the response
-        returned in the end holds the last piece."""
 
     def header(self, name: bytes) -> str | None:
         """The header of this (lower-case) name, trimmed; None when absent."""
