@@ -6,6 +6,7 @@ from stringd.actions.binding import bind
 from stringd.actions.errors import ActionError
 from stringd.actions.place import Place, Value
 from tests.actions.support import Files, action, place
+from tests.requirements import proves
 
 FIELDS = (
     "GET http://h.test/\n  title, -T: string (required)\n  n: number (optional, min:1, max:5)\n"
@@ -41,6 +42,7 @@ def test_shortcuts_stand_for_what_they_hold() -> None:
     assert message(FIELDS, "@joe", many).endswith("@s11, ...")
 
 
+@proves("ACT-20")
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -12,6 +12,7 @@ from stringd.actions.errors import ActionError
 from stringd.actions.http_text import HttpCall, RequestComposer, with_query
 from stringd.actions.place import Place, Value
 from tests.actions.support import Files, action, inputs, place
+from tests.requirements import proves
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
@@ -22,6 +23,7 @@ def compose(text: str, values: Mapping[str, Value], at: Place | None = None) -> 
     return composer.request(url, shown, composer.headers())
 
 
+@proves("ACT-19")
 @given(texts, texts)
 def test_values_stay_inside_their_part_of_the_address(segment: str, value: str) -> None:
     template = "GET http://h.test:1/a/{s}/b?q={v}&r={v}|x"
@@ -45,6 +47,7 @@ def test_leftover_values_read_back_as_they_were(values: dict[str, str]) -> None:
     assert url.endswith("#frag")
 
 
+@proves("ACT-19")
 @given(texts)
 def test_a_value_inside_a_json_string_stays_one_string(value: str) -> None:
     template = """POST http://h.test/ -d '{"a":"{v}","b":"Hi {v}!","c":[{"d":"{v}"}],"n":{v}}'"""
@@ -101,6 +104,7 @@ def test_modifiers_read_and_encode() -> None:
         compose(template, {"draft": "nope", "img": "i.png", "txt": "x"}, at)
 
 
+@proves("ACT-19")
 def test_headers_take_fields_and_variables_but_no_line_breaks() -> None:
     at = place(stored={"KEY": "k1"}, variables={"who": "Ann"})
     text = 'GET http://h.test/ -H "Authorization: Bearer $KEY" -H "X-A: {who}/{f}" -H "accept: a/b"'

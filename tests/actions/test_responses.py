@@ -10,6 +10,7 @@ from stringd.actions.place import Place, Value
 from stringd.actions.responses import Answer, TemplateRun
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask
 from tests.actions.support import Files, place
+from tests.requirements import proves
 
 
 def run(
@@ -50,6 +51,7 @@ def test_input_hides_a_variable_of_the_same_name() -> None:
     )
 
 
+@proves("ACT-21")
 def test_loops_repeat_nest_and_assign() -> None:
     body = {"rows": [{"n": "a", "tags": ["x", "y"]}, {"n": "b", "tags": []}]}
     template = (
@@ -64,6 +66,7 @@ def test_loops_repeat_nest_and_assign() -> None:
     assert run("for: r in Response.body\n{r.missing}|", [{}]) == "|"
 
 
+@proves("ACT-21")
 def test_value_shortcuts_count_on_and_replace_old_ones() -> None:
     held: dict[str, Value] = {"c-7": "old", "c": "old", "city": "stays"}
     at = place(shortcuts=held)
@@ -76,6 +79,7 @@ def test_value_shortcuts_count_on_and_replace_old_ones() -> None:
     assert held == {"city": "stays", "c-1": ("1, (", "2"), "c-2": "1, (,2", "one": "1, ("}
 
 
+@proves("ACT-22")
 def test_a_missing_reference_is_shown_and_reported() -> None:
     assert run("a {Response.body.x} b {Response.nope}", {}) == (
         "a {Response.body.x} b {Response.nope}\n\n"
@@ -86,6 +90,7 @@ def test_a_missing_reference_is_shown_and_reported() -> None:
     assert run("{Response.body.x}", {"x": None}) == ""
 
 
+@proves("ACT-23")
 def test_the_save_pipeline_writes_what_it_decoded() -> None:
     files = Files()
     at = place(files=files, context={"STRING_WORK_DIR": "/w"})
@@ -97,6 +102,7 @@ def test_the_save_pipeline_writes_what_it_decoded() -> None:
     assert files["raw.bin"] == b"raw"
 
 
+@proves("ACT-23")
 def test_the_save_pipeline_says_what_went_wrong() -> None:
     template = (
         "save: x.y\ndecode: base64\nto: a\nsave: t\ndecode: rot13\ndecode: base64\nsave: t\n"
@@ -121,6 +127,7 @@ def test_secrets_reach_neither_text_nor_variables_nor_shortcuts() -> None:
     assert (at.variables, held) == ({"v": "sk-…"}, {"s": ("sk-…", "x")})
 
 
+@proves("ACT-24")
 @given(st.text(), st.text())
 def test_data_is_never_read_as_a_template(first: str, second: str) -> None:
     body = {"a": f"{{Response.status}}{first}{{v}}", "b": f"{{@s}}{second}"}

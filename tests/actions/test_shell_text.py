@@ -15,6 +15,7 @@ from stringd.actions.errors import ActionError
 from stringd.actions.place import Place
 from stringd.actions.shell_text import compose_command
 from stringd.actions.templates import Inputs
+from tests.requirements import proves
 
 NASTY = (
     "'", '"', "`", "$", "\\", "\n", ";", "&", "|", "(", ")", "<", ">", "#", "!", "{", "}", "*",
@@ -97,6 +98,7 @@ def run(template: str, value: str, directory: Path) -> subprocess.CompletedProce
     )
 
 
+@proves("ACT-18")
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

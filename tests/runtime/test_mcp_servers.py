@@ -11,6 +11,7 @@ import pytest
 from stringd.documents import parse
 from stringd.runtime.mcp_apps import Mount, ToolInfo, arguments_of, document_of, with_ids
 from stringd.runtime.mcp_servers import McpServers, ServerKey, call_tool
+from tests.requirements import proves
 from tests.support.daemon import WAIT_SECONDS
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ async def add(client: "Client") -> str:
     return await call_tool(client, "add", {"numbers": [1, 2]})
 
 
+@proves("ACT-39")
 @pytest.mark.anyio
 async def test_an_idle_server_stops_and_starts_again() -> None:
     pytest.importorskip("mcp")
@@ -37,6 +39,7 @@ async def test_an_idle_server_stops_and_starts_again() -> None:
         assert servers.running == 0
 
 
+@proves("ACT-39")
 @pytest.mark.anyio
 async def test_calls_share_one_server_and_closing_stops_it() -> None:
     pytest.importorskip("mcp")

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller
 from tests.support.daemon import Daemon
 
 ROOT = Path(__file__).parents[2]
 
 
+@proves("ACT-31")
 def test_values_live_in_the_keyring_and_survive_a_restart(tmp_path: Path) -> None:
     daemon = Daemon(
         tmp_path,

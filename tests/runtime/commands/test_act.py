@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
 from tests.support.web import Asked, Reply, WebServer
 
@@ -76,6 +77,7 @@ def page(call: Caller, topic: str, text: str, name: str | None = None) -> Path:
     return path
 
 
+@proves("ACT-01")
 def test_the_shop_works_word_for_word(call: Caller, web: WebServer) -> None:
     def answer(asked: Asked) -> Reply:
         return Reply(ITEMS) if asked.method == "GET" else Reply('{"ok":true}')
@@ -117,6 +119,7 @@ def test_the_shop_works_word_for_word(call: Caller, web: WebServer) -> None:
     )
 
 
+@proves("ACT-02", "ACT-03", "ACT-04")
 def test_listing_shows_what_callers_pass_and_nothing_else(call: Caller, topic: str) -> None:
     page(
         call,
@@ -136,6 +139,7 @@ def test_listing_shows_what_callers_pass_and_nothing_else(call: Caller, topic: s
         assert call(topic, form).content.startswith("Action: search\n---\n   -q, --query")
 
 
+@proves("ACT-05")
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
@@ -218,6 +222,7 @@ def test_what_cannot_be_understood_is_refused_with_the_way_on(
     assert call(topic, command).content == expected
 
 
+@proves("ACT-06")
 def test_actions_need_a_document(call: Caller, topic: str) -> None:
     assert call(topic, "/act").content == (
         "ERROR(INVALID_TARGET): No document open. Use /open <uri> first."
@@ -233,6 +238,7 @@ def test_actions_need_a_document(call: Caller, topic: str) -> None:
     )
 
 
+@proves("ACT-07", "ACT-08")
 def test_leftover_values_are_sent_and_a_plain_query_survives(
     call: Caller, web: WebServer, topic: str
 ) -> None:
@@ -257,6 +263,7 @@ def test_leftover_values_are_sent_and_a_plain_query_survives(
     assert (web.last.method, web.last.target) == ("DELETE", "/d?id=9")
 
 
+@proves("ACT-09")
 def test_http_failures_say_what_happened(call: Caller, web: WebServer, topic: str) -> None:
     page(
         call,
@@ -279,6 +286,7 @@ def test_http_failures_say_what_happened(call: Caller, web: WebServer, topic: st
     )
 
 
+@proves("ACT-10")
 def test_markdown_and_html_answers_open_other_answers_do_not(
     call: Caller, web: WebServer, topic: str
 ) -> None:
@@ -294,6 +302,7 @@ def test_markdown_and_html_answers_open_other_answers_do_not(
     assert "# Web" in call(topic, "/act.get").content
 
 
+@proves("ACT-11")
 def test_a_command_runs_where_its_document_lies(call: Caller, topic: str) -> None:
     folder = call.home / uuid4().hex
     folder.mkdir()
@@ -310,6 +319,7 @@ def test_a_command_runs_where_its_document_lies(call: Caller, topic: str) -> Non
     assert call(topic, "/act.dead").content == "ERROR(EXIT_1): "
 
 
+@proves("ACT-12")
 def test_a_command_sees_a_minimal_environment(call: Caller, topic: str) -> None:
     page(call, topic, "```act.env\nCLI env\n```\n")
     lines = call(topic, "/act.env").content.splitlines()
@@ -320,6 +330,7 @@ def test_a_command_sees_a_minimal_environment(call: Caller, topic: str) -> None:
     assert f"HOME={call.daemon.directory}" in lines
 
 
+@proves("ACT-13")
 def test_context_variables_are_there(call: Caller, topic: str) -> None:
     path = page(
         call,
@@ -337,6 +348,7 @@ def test_context_variables_are_there(call: Caller, topic: str) -> None:
     )
 
 
+@proves("ACT-14")
 def test_a_remote_page_cannot_run_commands(call: Caller, web: WebServer, topic: str) -> None:
     web.answer = Reply("---\ndefault: run\n---\n# R\n```act.run\nCLI echo hi\n```\n", "text/plain")
     assert "# R" in call(topic, f"/open {web.url}/page.md").content
@@ -348,6 +360,7 @@ def test_a_remote_page_cannot_run_commands(call: Caller, web: WebServer, topic: 
     )
 
 
+@proves("ACT-15")
 def test_values_may_come_from_files_variables_and_several_lines(
     call: Caller, web: WebServer, topic: str
 ) -> None:
@@ -370,6 +383,7 @@ def test_values_may_come_from_files_variables_and_several_lines(
     )
 
 
+@proves("ACT-16")
 def test_the_default_action_runs_after_opening_unless_it_needs_something(
     call: Caller, web: WebServer, topic: str
 ) -> None:
@@ -392,6 +406,7 @@ def test_the_default_action_runs_after_opening_unless_it_needs_something(
     assert call(topic, f"/open {path}").content.endswith("# Needy")
 
 
+@proves("ACT-17")
 def test_a_command_that_takes_too_long_is_ended(call: Caller, topic: str) -> None:
     page(call, topic, "```act.slow\nCLI echo started; sleep 60\n```\n")
     assert call(topic, "/act.slow").content == (
@@ -412,6 +427,7 @@ def test_a_trailing_line_break_is_no_part_of_a_value(call: Caller, topic: str) -
     assert call(topic, "/act say x y").content == "[x][y]"
 
 
+@proves("ACT-40")
 def test_fifty_topics_act_at_the_same_time(call: Caller, web: WebServer) -> None:
     everyone = threading.Barrier(50)
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
 from tests.support.daemon import WAIT_SECONDS
 from tests.support.web import Reply, WebServer
@@ -55,6 +56,7 @@ def act(call: Caller, url: str, response: str = "") -> str:
     return call(topic, "/act.get").content
 
 
+@proves("ACT-17")
 def test_a_server_that_never_ends_is_left(call: Caller) -> None:
     done = threading.Event()
 
@@ -106,6 +108,7 @@ def test_a_failed_call_writes_nothing(call: Caller) -> None:
         )
 
 
+@proves("ACT-24")
 def test_answers_cannot_pull_files_into_view(call: Caller) -> None:
     (call.home / "private.md").write_text("<!-- #x -->\nPRIVATE\n<!-- /x -->\n", encoding="utf-8")
     with WebServer(
@@ -115,6 +118,7 @@ def test_answers_cannot_pull_files_into_view(call: Caller) -> None:
     assert text == "[!include:x](private.md)\n[link][@link]"
 
 
+@proves("ACT-25")
 def test_a_command_may_print_much_and_leave_children(call: Caller) -> None:
     topic = f"file:{uuid4().hex}"
     path = call.home / f"{uuid4().hex}.md"

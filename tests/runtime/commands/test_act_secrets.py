@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
 from tests.support.web import Asked, Reply, WebServer
 
@@ -45,6 +46,7 @@ def everything(path: Path) -> str:
     )
 
 
+@proves("ACT-26")
 def test_a_secret_is_sent_and_never_shown(call: Caller, web: WebServer) -> None:
     topic = app(
         call,
@@ -83,6 +85,7 @@ def test_a_setting_is_no_secret(call: Caller, web: WebServer) -> None:
     assert call(topic, "/act.greet").content == "New York"
 
 
+@proves("ACT-27")
 def test_configurations_keep_their_own_values(call: Caller, web: WebServer) -> None:
     topic = app(call, f'```act.now\nGET {web.url}/w\n  city: string = "$CITY"\n```\n')
     call(topic, '/set $CITY = "Base"')
@@ -95,6 +98,7 @@ def test_configurations_keep_their_own_values(call: Caller, web: WebServer) -> N
     assert stored.stat().st_mode & 0o777 == 0o600
 
 
+@proves("ACT-28")
 def test_secrets_do_not_follow_redirects_to_another_host(call: Caller, web: WebServer) -> None:
     with WebServer(Reply("{}")) as other:
         topic = app(
@@ -126,6 +130,7 @@ def test_secrets_follow_redirects_on_the_same_host(call: Caller, web: WebServer)
     assert (web.last.target, web.last.headers["x-key"]) == ("/y", SECRET)
 
 
+@proves("ACT-29")
 def test_a_secret_is_not_in_the_command_line(call: Caller) -> None:
     topic = app(
         call,
@@ -138,6 +143,7 @@ def test_a_secret_is_not_in_the_command_line(call: Caller) -> None:
     assert call(topic, "/act.has").content == "yes"
 
 
+@proves("ACT-30")
 def test_missing_requirements_are_announced_and_point_to_the_setup_page(
     call: Caller, web: WebServer
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
 from tests.support.daemon import WAIT_SECONDS, free_port
 
@@ -37,6 +38,7 @@ def test_tools_and_resources_stand_in_a_document(call: Caller) -> None:
     )
 
 
+@proves("ACT-38")
 def test_tools_are_actions(call: Caller) -> None:
     assert call("app:sums", "/act.add 1,2,3.5").content == "sum: 6.5"
     assert call("app:sums", "/act.add --numbers '[4, 5]' --label all").content == "all: 9"
@@ -50,6 +52,7 @@ def test_tools_are_actions(call: Caller) -> None:
     assert "divide" in failed.content
 
 
+@proves("ACT-38")
 def test_resources_are_documents(call: Caller) -> None:
     call("app:sums", "/open")
     opened = call("app:sums", "/open @doc-1").content
@@ -91,6 +94,7 @@ def test_what_cannot_be_mounted_is_refused(call: Caller, arguments: str, expecte
     assert not (call.home / "packages" / "broken").exists()
 
 
+@proves("ACT-39")
 def test_uninstalling_stops_the_server(start_daemon: StartDaemon) -> None:
     caller = start_daemon()
     caller("file:main", f"/install --mcp gone -- {sys.executable} {SERVER}")

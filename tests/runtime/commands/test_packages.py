@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
 from tests.support.web import Asked, Reply, WebServer
 
@@ -59,6 +60,7 @@ def config(call: Caller) -> dict[str, dict[str, str]]:
     return found
 
 
+@proves("ACT-34")
 def test_a_folder_is_installed_opened_used_and_removed(call: Caller, name: str) -> None:
     root = folder(call, name)
     package = call.home / "packages" / name
@@ -87,6 +89,7 @@ def test_a_folder_is_installed_opened_used_and_removed(call: Caller, name: str) 
     )
 
 
+@proves("ACT-35")
 def test_the_same_source_may_be_installed_again_another_may_not(call: Caller, name: str) -> None:
     root = folder(call, name)
     assert call("file:main", f"/install {root}").ok
@@ -111,6 +114,7 @@ def test_the_same_source_may_be_installed_again_another_may_not(call: Caller, na
     }
 
 
+@proves("ACT-35")
 def test_one_namespace_and_name_is_one_package(call: Caller, name: str) -> None:
     text = APP.format(name=name).replace("type: app", "type: app\nnamespace: me")
     for suffix in ("a", "b"):
@@ -164,6 +168,7 @@ def test_state_of_a_home_is_not_copied_into_an_app_that_lies_in_it(call: Caller,
     call("file:main", f"/uninstall {name}")
 
 
+@proves("ACT-36")
 def test_a_url_is_copied_or_linked(call: Caller, web: WebServer, name: str) -> None:
     web.answer = Reply(APP.format(name=name), "text/markdown")
     copied = call("file:main", f"/install {web.url}/x.md")
@@ -176,6 +181,7 @@ def test_a_url_is_copied_or_linked(call: Caller, web: WebServer, name: str) -> N
     assert call(f"app:{name}-far", "/act.run").code == "FILE_NOT_ALLOWED"
 
 
+@proves("ACT-36")
 def test_a_manifest_is_installed_whole(call: Caller, web: WebServer, name: str) -> None:
     def answer(asked: Asked) -> Reply:
         if asked.target == "/app":
@@ -192,6 +198,7 @@ def test_a_manifest_is_installed_whole(call: Caller, web: WebServer, name: str) 
     assert call(f"app:{name}", "/act.run x").content == "ran"
 
 
+@proves("ACT-37")
 @pytest.mark.parametrize("path", ["../evil", "/etc/evil", "a/../../evil", "\\evil"])
 def test_a_manifest_may_not_write_elsewhere(call: Caller, web: WebServer, path: str) -> None:
     files = [{"path": "string.md", "content": "x"}, {"path": path, "url": "/never"}]
@@ -211,6 +218,7 @@ def test_a_manifest_needs_its_main_file(call: Caller, web: WebServer) -> None:
     )
 
 
+@proves("ACT-36")
 def test_a_github_directory_is_installed(call: Caller, github: WebServer, name: str) -> None:
     def answer(asked: Asked) -> Reply:
         if asked.target.startswith("/repos/me/repo/contents/apps/x?ref=v1"):

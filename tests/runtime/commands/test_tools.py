@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
 from tests.support.web import Reply, WebServer
 
@@ -46,6 +47,7 @@ def web() -> Iterator[WebServer]:
         yield server
 
 
+@proves("ACT-32")
 def test_a_tool_runs_without_leaving_the_page(call: Caller, topic: str) -> None:
     (call.home / "here.md").write_text("# Here\n", encoding="utf-8")
     call(topic, "/open here.md")
@@ -59,6 +61,7 @@ def test_a_tool_needs_no_open_page(call: Caller, topic: str) -> None:
     assert call(topic, "/tool:echo hi").content == "hi"
 
 
+@proves("ACT-32")
 def test_a_tool_shows_its_own_schema(call: Caller, topic: str) -> None:
     schema = "Action: say\n---\n   -t, --text <string> (required) — What to say"
     assert call(topic, "/tool:echo --help").content == schema
@@ -96,6 +99,7 @@ def test_tools_are_found_by_name_in_shared_and_installed_places(call: Caller, to
     assert call(topic, "/tool:third hi").content == "hi"
 
 
+@proves("ACT-33")
 @pytest.mark.parametrize(
     "entry",
     [
@@ -111,6 +115,7 @@ def test_declared_variables_are_required(call: Caller, topic: str, entry: str) -
     )
 
 
+@proves("ACT-33")
 def test_defaults_of_declared_variables_apply(call: Caller, topic: str) -> None:
     text = (
         '---\ndefault: go\nenv:\n  - COLOUR: "Which"\n    default: blue\n---\n'
