@@ -5,6 +5,7 @@ import pytest
 
 from stringd.client import AsyncString, CommandFailed, RequestRefusedError, TransportError
 from tests.client.support import BROKEN, Account, chunked, peer, queue_answers, sse
+from tests.requirements import proves
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 
 pytestmark = pytest.mark.anyio
@@ -68,6 +69,7 @@ async def test_chanflow_text_is_answered(account: Account) -> None:
         assert "<𝒞=string:file:main" in await string.chanflow("<𝒞=string>/info</𝒞>")
 
 
+@proves("CLIENT-05")
 async def test_a_busy_topic_is_told_from_other_failures() -> None:
     for reply, code in queue_answers():
         with peer(reply) as daemon:
@@ -79,6 +81,7 @@ async def test_a_busy_topic_is_told_from_other_failures() -> None:
         assert type(caught.value) is not CommandFailed
 
 
+@proves("CLIENT-04", "CLIENT-06")
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 async def test_an_answer_that_breaks_off_is_incomplete_and_never_asked_for_again(
     broken: bytes,

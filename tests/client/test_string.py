@@ -16,6 +16,7 @@ from stringd.client import (
     TransportError,
 )
 from tests.client.support import BROKEN, Account, chunked, peer, queue_answers, sse
+from tests.requirements import proves
 from tests.support.daemon import Daemon, free_port
 
 
@@ -25,6 +26,7 @@ def string(account: Account) -> Iterator[String]:
         yield client
 
 
+@proves("CLIENT-03")
 def test_a_command_answers_with_its_content_and_document(string: String, account: Account) -> None:
     (account.home / "a.md").write_text("---\ntitle: A page\n---\n\n# Hello\n")
     result = string.exec("file:main", "/open a.md")
@@ -36,12 +38,14 @@ def test_a_command_answers_with_its_content_and_document(string: String, account
     assert result.document == Document(f"file://{account.home}/a.md", "A page", None)
 
 
+@proves("CLIENT-03")
 def test_the_request_id_comes_back_and_leaves_no_trace_in_the_content(string: String) -> None:
     result = string.exec("file:main", "/info", request_id="q-7")
     assert result.request_id == "q-7"
     assert "q-7" not in result.content
 
 
+@proves("CLIENT-08")
 def test_a_failed_command_is_a_result_until_it_is_unwrapped(string: String) -> None:
     result = string.exec("file:main", "/open nowhere.md")
     assert not result.ok
@@ -146,6 +150,7 @@ def test_threads_share_a_client(string: String) -> None:
     assert all(f"number-{number}" in contents[number] for number in range(6))
 
 
+@proves("CLIENT-05")
 def test_a_busy_topic_is_told_from_other_failures() -> None:
     kinds = {"QUEUE_FULL": QueueFull, "QUEUE_TIMEOUT": QueueTimeout}
     for reply, code in queue_answers():
@@ -156,6 +161,7 @@ def test_a_busy_topic_is_told_from_other_failures() -> None:
             result.unwrap()
 
 
+@proves("CLIENT-04", "CLIENT-06")
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_an_answer_that_breaks_off_is_incomplete_and_never_asked_for_again(broken: bytes) -> None:
     with peer(broken, broken) as daemon, String("u", port=daemon.port) as string:
@@ -167,6 +173,7 @@ def test_an_answer_that_breaks_off_is_incomplete_and_never_asked_for_again(broke
         result.unwrap()
 
 
+@proves("CLIENT-06")
 def test_a_daemon_that_hangs_up_without_an_answer_is_not_asked_again() -> None:
     with peer(b"", b"") as daemon:
         with pytest.raises(TransportError):
