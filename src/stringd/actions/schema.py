@@ -30,7 +30,7 @@ def _flag(field: Field) -> str:
     alias = f"-{field.alias}, " if field.alias else ""
     need = "required" if field.required else "optional"
     about = f" — {field.description}" if field.description else ""
-    return f"   {alias}--{field.name} <{field.type}> ({need}{_limits(field)}){about}"
+    return f"   {alias}--{field.name} <{field.type}> ({need}){about}{_limits(field)}"
 
 
 def _limits(field: Field) -> str:
@@ -41,4 +41,4 @@ def _limits(field: Field) -> str:
         found.append(f"min:{field.minimum:g}")
     if field.maximum is not None:
         found.append(f"max:{field.maximum:g}")
-    return "".join(f", {each}" for each in found)
+    return f" [{', '.join(found)}]" if found else ""
