@@ -1,6 +1,5 @@
 """What a daemon gives the tools of its runs, and how it becomes the desk of one run."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,16 +51,6 @@ def _forbidden(data_dir: Path, cwd: Path) -> tuple[Path, ...]:
     data, work = data_dir.resolve(), cwd.resolve()
     secrets = (data / "credentials.json", data / "runs")
     return secrets if work == data or data in work.parents else (data,)
-
-
-def check_patterns(patterns: Sequence[str]) -> str | None:
-    """The first expression that cannot be used, or None."""
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error:
-            return pattern
-    return None
 
 
 def run_desk(

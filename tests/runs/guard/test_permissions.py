@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.requirements import proves
-from tests.runs.support import Json, RunsServer, Watcher, sequential, strategy
+from tests.runs.support import Json, RunsServer, Watcher, scripted, sequential, strategy
 from tests.runs.tools.support import Call, agent, finish, start, use
 
 pytestmark = pytest.mark.anyio
@@ -179,13 +179,17 @@ async def test_deny_globs_win_inside(server: RunsServer, watcher: Watcher, scene
 async def test_grants_end_with_the_segment(
     server: RunsServer, watcher: Watcher, scene: Scene
 ) -> None:
-    asked = call("read_file", str(scene.outside / "file.txt"))
-    await use(server, watcher, scene.work, asked, asked, decisions=["allow-session"])
+    name, args = call("read_file", str(scene.outside / "file.txt"))
+    asks = {"tools": [{"name": name, "args": args}]}
+    twice = {**scripted(asks, asks, "end", asks, "end"), "tools": [name]}
+    path = str(server.strategy(strategy(sequential("a"), a=twice)))
+    await watcher.ask("prepare_run", runId="r", strategyPath=path, cwd=str(scene.work))
+    await watcher.send("start_run", runId="r")
+    used = await finish(watcher, ["allow-session"])
+    assert ["old text" in output for output in used.outputs] == [True, True]
     await watcher.ask("prepare_run", runId="r")
     await watcher.send("continue_run", runId="r", input="")
-    # The script goes on where it was, so the second segment makes no calls; a new run must ask.
-    await finish(watcher)
-    used = await use(server, watcher, scene.work, asked, decisions=["deny"], run_id="r2")
+    used = await finish(watcher, ["deny"])
     assert "permission_denied" in used.output
 
 

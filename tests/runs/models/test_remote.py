@@ -234,6 +234,29 @@ async def test_an_anthropic_stream_that_breaks_off_is_an_error_too(
     assert "after 4 characters" in messages[-1]["error"]["message"]
 
 
+async def test_an_overloaded_anthropic_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    replies = [
+        servers.failure(status, "Overloaded", **{"Retry-After": "0"})
+        for status in ("529 Overloaded", "429 Too Many Requests")
+    ]
+    replies.append(servers.anthropic(servers.anthropic_text("fine")))
+    messages, provider = await run(monkeypatch, tmp_path, one("anthropic/claude-test"), *replies)
+    assert messages[-1]["result"] == "fine"
+    assert len(provider.asked) == 3
+
+
+async def test_an_error_inside_an_anthropic_stream_is_quoted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    reply = servers.anthropic(servers.anthropic_text("half"), stop=None)
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "too much"}}
+    reply.chunks = [*reply.chunks, f"event: error\ndata: {json.dumps(error)}\n\n".encode()]
+    messages, _ = await run(monkeypatch, tmp_path, one("anthropic/claude-test"), reply)
+    assert "too much" in messages[-1]["error"]["message"]
+
+
 async def test_an_error_inside_the_stream_is_quoted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -60,7 +60,7 @@ class CheckedTool(Generic[A]):
         except msgspec.ValidationError as error:
             return self._invalid(f"- `arguments`: {error}", args)
         except Denied as denied:
-            return failed(ToolProblem(denied.kind, str(denied), recoverable=False))
+            return failed(ToolProblem("permission_denied", str(denied), recoverable=False))
         except ToolFailure as failure:
             return failed(failure.problem)
         except OSError as error:
