@@ -47,6 +47,7 @@ class AsyncRuns:
         self._patience = patience
         self._ids = count(1)
         self._answers: dict[str, asyncio.Future[m.DaemonMessage]] = {}
+        self._starting: dict[str, str] = {}
         self._handles: list[RunHandle] = []
         self._client: RunsClient
         self._reading: asyncio.Task[None]
@@ -162,7 +163,9 @@ class AsyncRuns:
 
     async def ask(self, request: r.ClientMessage) -> m.DaemonMessage:
         """Send any request and wait for its answer. Raises `RequestFailedError`."""
-        request_id = f"a{next(self._ids)}"
+        return await self._ask(request, f"a{next(self._ids)}")
+
+    async def _ask(self, request: r.ClientMessage, request_id: str) -> m.DaemonMessage:
         future: asyncio.Future[m.DaemonMessage] = asyncio.get_running_loop().create_future()
         self._answers[request_id] = future
         try:
@@ -183,11 +186,15 @@ class AsyncRuns:
         # It listens before the run starts, so that the first event is not missed.
         handle = RunHandle(self, run_id, UNSET if isinstance(request, r.ContinueRun) else 1)
         self._handles.append(handle)
+        request_id = f"a{next(self._ids)}"
+        self._starting[request_id] = run_id
         try:
-            await self.ask(request)
+            await self._ask(request, request_id)
         except BaseException:
             self.forget(handle)
             raise
+        finally:
+            del self._starting[request_id]
         return handle
 
     async def _tell(self, request: r.ClientMessage) -> None:
@@ -218,6 +225,8 @@ class AsyncRuns:
 
     def _take(self, message: m.DaemonMessage) -> None:
         future = self._answers.get(message.request_id) if message.request_id else None
+        if future is None and isinstance(message, m.Broadcast):
+            future = self._started_by(message.run_id)
         if future is not None and not future.done():
             future.set_result(message)
         for handle in list(self._handles):
@@ -225,6 +234,11 @@ class AsyncRuns:
                 handle.put(message)
             elif isinstance(message, m.Error) and message.request_id == handle.subscription_id:
                 handle.put(RequestFailedError(message.code, message.message))
+
+    def _started_by(self, run_id: str) -> asyncio.Future[m.DaemonMessage] | None:
+        """The request a run's first event answers; other daemons do not echo its id there."""
+        found = (key for key, starting in self._starting.items() if starting == run_id)
+        return self._answers.get(next(found, ""))
 
     def _fail_answers(self, error: UnreachableError) -> None:
         for future in self._answers.values():
