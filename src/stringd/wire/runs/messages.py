@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from stringd.wire.runs import catalog
+import stringd.wire.runs.catalog as catalog
 from stringd.wire.runs.stream import AgentStreamEvent
 from stringd.wire.runs.types import (
     AgentCallResult,
