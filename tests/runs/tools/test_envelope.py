@@ -94,8 +94,8 @@ async def call(tmp_path: Path, tool: str, **args: Any) -> ToolOutput:
             "run_command",
             {"command": "true"},
             (
-                "command cwd exitCode signal stdout stderr stdoutTruncated stderrTruncated timedOut "
-                "durationMs platform"
+                "command cwd exitCode signal stdout stderr stdoutTruncated stderrTruncated "
+                "timedOut durationMs platform"
             ),
         ),
         ("list_skills", {}, "skills count"),
