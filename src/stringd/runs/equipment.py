@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
@@ -40,10 +41,14 @@ class Equipment:
 
     def guard_defaults(self, cwd: Path) -> GuardDefaults:
         """What every guard of a run in this workspace starts with. Raises `re.error`."""
-        return GuardDefaults(
-            forbidden_places=_forbidden(self.data_dir, cwd),
-            commands=(DANGEROUS, approval(tuple(self.approve_commands))),
-        )
+        return _guard_defaults(self.data_dir, cwd, tuple(self.approve_commands))
+
+
+@lru_cache(maxsize=64)
+def _guard_defaults(data_dir: Path, cwd: Path, approve: tuple[str, ...]) -> GuardDefaults:
+    return GuardDefaults(
+        forbidden_places=_forbidden(data_dir, cwd), commands=(DANGEROUS, approval(approve))
+    )
 
 
 def _forbidden(data_dir: Path, cwd: Path) -> tuple[Path, ...]:

@@ -149,5 +149,5 @@ class Run:
             self.servers = None
         self.prepared = None
         self.prompts = PendingPrompts()
-        self.policies = RunGuards(self.policies.defaults)
+        self.policies = RunGuards()
         self._store.release(self.id)

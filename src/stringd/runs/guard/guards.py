@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from stringd.runs.guard.commands import DANGEROUS
 from stringd.runs.guard.policy import (
@@ -61,11 +61,16 @@ class GuardDefaults:
     commands: tuple[CommandPolicy, ...] = (DANGEROUS,)
 
 
+_PLAIN: Final = GuardDefaults()
+
+
 class RunGuards:
     """The guards of one run. They end with its segment, and every grant with them."""
 
-    def __init__(self, defaults: GuardDefaults | None = None) -> None:
-        self.defaults = defaults or GuardDefaults()
+    __slots__ = ("_guards", "defaults")
+
+    def __init__(self, defaults: GuardDefaults = _PLAIN) -> None:
+        self.defaults = defaults
         self._guards: dict[str, Guard] = {}
 
     def of(self, tool: str) -> Guard:
