@@ -105,7 +105,6 @@ async def test_writing_needs_the_hash_of_what_was_read(
 @pytest.mark.parametrize(
     ("edits", "after"),
     [
-        ([{"oldText": "two", "newText": "2"}], "one\n2\nthree two\n"),
         ([{"oldText": "  one  ", "newText": "1"}], "1\ntwo\nthree two\n"),
         ([{"oldText": "three    two", "newText": "3"}], "one\ntwo\n3\n"),
         ([{"oldText": "two", "newText": "2", "expectedOccurrences": 2}], "one\n2\nthree 2\n"),
@@ -115,14 +114,20 @@ async def test_writing_needs_the_hash_of_what_was_read(
 async def test_edits_find_their_place(
     server: RunsServer, watcher: Watcher, work: Path, edits: list[dict[str, object]], after: str
 ) -> None:
-    start = "one\ntwo\nthree two\n"
-    expected = after
-    (work / "f").write_text(start, "utf-8")
+    (work / "f").write_text("one\ntwo\nthree two\n", "utf-8")
+    await use(server, watcher, work, ("edit_file", {"path": "f", "edits": edits}))
+    assert (work / "f").read_text("utf-8") == after
+
+
+async def test_an_edit_that_fits_twice_is_refused(
+    server: RunsServer, watcher: Watcher, work: Path
+) -> None:
+    (work / "f").write_text("two\ntwo\n", "utf-8")
+    edits = [{"oldText": "two", "newText": "2"}]
     used = await use(server, watcher, work, ("edit_file", {"path": "f", "edits": edits}))
-    if edits == [{"oldText": "two", "newText": "2"}]:
-        assert used.output.startswith("Error (multiple_matches): ")
-        expected = start
-    assert (work / "f").read_text("utf-8") == expected
+    assert used.output.startswith("Error (multiple_matches): ")
+    assert "lines 1, 2" in used.output
+    assert (work / "f").read_text("utf-8") == "two\ntwo\n"
 
 
 async def test_edits_are_all_or_nothing(server: RunsServer, watcher: Watcher, work: Path) -> None:
