@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests bench
 
-.PHONY: run test check format bench soak clean
+.PHONY: run test check format bench soak docs clean
 
 run: $(VENV)/.run
 	@$(BIN)/stringd serve --welcome
@@ -29,6 +29,9 @@ bench: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -m soak --timeout 3600 $(ARGS)
+
+docs: $(VENV)/.dev
+	$(BIN)/python docs/build.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

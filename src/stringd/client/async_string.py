@@ -9,7 +9,7 @@ import os
 from types import TracebackType
 from typing import Self
 
-from stringd.client import calls
+import stringd.client.calls as calls
 from stringd.client.async_http import AsyncConnection
 from stringd.client.calls import Call
 from stringd.client.daemon import start

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from stringd.client import values
+import stringd.client.values as values
 from stringd.client.errors import RequestRefusedError
 from stringd.client.exec import strip_prefix
 from stringd.client.http import Reply, TransportError

@@ -8,7 +8,7 @@ import os
 from types import TracebackType
 from typing import Self
 
-from stringd.client import calls
+import stringd.client.calls as calls
 from stringd.client.calls import Call
 from stringd.client.daemon import start
 from stringd.client.http import BrokenOffError, Connection, Reply, TransportError

@@ -4,14 +4,13 @@
 topic under `env` in `<home>/config.json`. Reading goes from the narrowest scope to the widest.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-
 from stringd.runtime import vault
 from stringd.runtime.errors import CommandError
-from stringd.runtime.storage import make_private_directory, write_atomically
+from stringd.runtime.json_file import read_object, write_object
 from stringd.wire.topic import Topic
 
 SHOWN_CHARACTERS: Final = 3
@@ -43,7 +42,7 @@ def visible(home: str, topic: Topic) -> dict[str, str]:
     """Every variable a topic can read."""
     merged: dict[str, str] = {}
     for scope in reversed(scopes(home, topic)):
-        merged.update(_variables(scope, _read(scope.path)))
+        merged.update(_variables(scope, read_object(scope.path)))
     return merged
 
 
@@ -52,29 +51,31 @@ def own(home: str, topic: Topic) -> dict[str, str]:
     merged: dict[str, str] = {}
     for scope in reversed(scopes(home, topic)):
         if not scope.is_global:
-            merged.update(_variables(scope, _read(scope.path)))
+            merged.update(_variables(scope, read_object(scope.path)))
     return merged
 
 
 def store(home: str, topic: Topic, values: dict[str, str], *, use_keyring: bool = False) -> Scope:
     """Keep values in the topic's own scope, all in one write. Raises `CommandError`."""
     scope = scopes(home, topic)[0]
-    content = _read(scope.path)
+    content = read_object(scope.path)
     merged = {**_held(scope, content), **values}
     if use_keyring:
         for name, value in values.items():
             vault.keep(scope.path, name, value)
             merged[name] = vault.MARK
     content = {**content, "env": merged} if scope.is_global else merged
-    try:
-        make_private_directory(scope.path.parent)
-        text = msgspec.json.format(msgspec.json.encode(content), indent=2)
-        write_atomically(scope.path, text + b"\n", 0o600)
-    except OSError as error:
-        raise CommandError(
-            "INTERNAL_ERROR", f"Could not store variables: {error.strerror}"
-        ) from error
+    write_object(scope.path, content)
     return scope
+
+
+def holds_variables(home: str, path: str) -> bool:
+    """Whether a file under this home is one of those that keep variables, values and all."""
+    if path == f"{home}/config.json":
+        # A home may have a file of that name for purposes of its own.
+        with suppress(CommandError):
+            return bool(read_object(Path(path)).get("env"))
+    return path.startswith(f"{home}/apps/") and path.endswith("/env.json")
 
 
 def masked(value: str, *, show: bool) -> str:
@@ -96,15 +97,3 @@ def _variables(scope: Scope, content: dict[str, object]) -> dict[str, str]:
 def _held(scope: Scope, content: dict[str, object]) -> dict[str, object]:
     held = content.get("env") if scope.is_global else content
     return held if isinstance(held, dict) else {}
-
-
-def _read(path: Path) -> dict[str, object]:
-    try:
-        content = msgspec.json.decode(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CommandError(
-            "LOAD_ERROR", f"{path.name} cannot be read: {error}\nRecovery: mend or remove {path}"
-        ) from error
-    return content if isinstance(content, dict) else {}

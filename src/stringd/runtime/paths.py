@@ -1,8 +1,9 @@
 """Where files may be: the one door through which a typed path becomes a path we open.
 
 File commands reach the user's home, the paths its owner allowed and, for one request, the
-directory its client vouched for. The daemon's own data is never reachable. Symbolic links are
-resolved before the decision. This guards against a model's mistakes; it is not a sandbox.
+directory its client vouched for. The daemon's own data and stored variables are never reachable.
+Symbolic links are resolved before the decision. This guards against a model's mistakes; it is
+not a sandbox.
 """
 
 import errno
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from stringd.runtime.environment import holds_variables
 from stringd.runtime.errors import CommandError
 
 if TYPE_CHECKING:
@@ -43,6 +45,11 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     home = os.path.realpath(call.session.user.home)
     if _is_own_data(call, real, home):
         raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
+    if holds_variables(home, real):
+        raise CommandError(
+            "FILE_NOT_ALLOWED",
+            f"Path holds stored variables: {typed}\nRecovery: /set lists and changes them.",
+        )
     if not _within(real, home) and not any(_within(real, root) for root in _roots(call)):
         # A file is allowed through its directory, so that its neighbours come along.
         wanted = path if path.is_dir() else path.parent

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from stringd.runtime.errors import CommandError
-from stringd.runtime.storage import make_private_directory, write_atomically
+from stringd.runtime.json_file import read_object, write_object
 
 Kind = Literal["app", "tool"]
 
@@ -14,7 +14,7 @@ Kind = Literal["app", "tool"]
 def installed(home: str, kind: Kind) -> dict[str, str]:
     """Name → address of every installed app or tool."""
     try:
-        config = msgspec.json.decode((Path(home) / "config.json").read_bytes())
+        config = msgspec.json.decode(_path(home).read_bytes())
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
     found = config.get(f"{kind}s") if isinstance(config, dict) else None
@@ -25,7 +25,7 @@ def installed(home: str, kind: Kind) -> dict[str, str]:
 
 def register(home: str, kind: Kind, name: str, uri: str) -> None:
     """Enter a package; one name means one package, whatever its kind. Raises `CommandError`."""
-    config = _config(home)
+    config = read_object(_path(home))
     for each in ("app", "tool"):
         section = _section(config, each)
         section.pop(name, None)
@@ -33,19 +33,19 @@ def register(home: str, kind: Kind, name: str, uri: str) -> None:
             section[name] = uri
         if section or each == kind:
             config[f"{each}s"] = section
-    _store(home, config)
+    write_object(_path(home), config)
 
 
 def unregister(home: str, name: str) -> tuple[Kind, str] | None:
     """Remove a package's entry; its kind and address, or None when there was none."""
-    config = _config(home)
+    config = read_object(_path(home))
     kinds: tuple[Kind, Kind] = ("app", "tool")
     for kind in kinds:
         section = _section(config, kind)
         if name in section:
             uri = section.pop(name)
             config[f"{kind}s"] = section
-            _store(home, config)
+            write_object(_path(home), config)
             return kind, uri
     return None
 
@@ -57,30 +57,9 @@ def _section(config: dict[str, object], kind: str) -> dict[str, str]:
     return {name: uri for name, uri in held.items() if isinstance(uri, str)}
 
 
-def _config(home: str) -> dict[str, object]:
-    """The whole file: what others keep in it stays."""
-    path = Path(home) / "config.json"
-    try:
-        content = msgspec.json.decode(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CommandError(
-            "LOAD_ERROR", f"{path.name} cannot be read: {error}\nRecovery: mend or remove {path}"
-        ) from error
-    return content if isinstance(content, dict) else {}
-
-
-def _store(home: str, config: dict[str, object]) -> None:
-    path = Path(home) / "config.json"
-    text = msgspec.json.format(msgspec.json.encode(config), indent=2)
-    try:
-        make_private_directory(path.parent)
-        write_atomically(path, text + b"\n", 0o600)
-    except OSError as error:
-        raise CommandError(
-            "INTERNAL_ERROR", f"Could not store {path.name}: {error.strerror}"
-        ) from error
+def _path(home: str) -> Path:
+    """What others keep in this file stays."""
+    return Path(home) / "config.json"
 
 
 def not_installed(home: str, kind: Kind, name: str) -> CommandError:
