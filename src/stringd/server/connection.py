@@ -24,6 +24,7 @@ from stringd.server.http import (
     error_response,
     text_response,
 )
+from stringd.server.outbox import Outbox
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 """Request line and headers together; four times what Node allows."""
@@ -61,7 +62,10 @@ class _HeadTooLargeError(Exception):
 
 
 class Connection(asyncio.Protocol):
-    """The state of one connection; `connections` is the set it keeps itself in."""
+    """The state of one connection.
+
+    `connections` is the set it keeps itself in, `outbox` what it shares with the others.
+    """
 
     def __init__(
         self,
@@ -70,12 +74,14 @@ class Connection(asyncio.Protocol):
         connections: "set[Connection]",
         tasks: set[asyncio.Task[None]],
         upgrade: Upgrade,
+        outbox: Outbox | None = None,
     ) -> None:
         self._app = app
         self._loop = loop
         self._connections = connections
         self._tasks = tasks
         self._upgrade = upgrade
+        self._outbox = outbox or Outbox(loop)
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport
         self._last_activity = loop.time()
@@ -133,6 +139,7 @@ class Connection(asyncio.Protocol):
                 self._refuse_large_head()
 
     def eof_received(self) -> bool:
+        self._outbox.flush()
         if self._deaf:
             return False
         if self._receiving or self._head_bytes:
@@ -189,7 +196,7 @@ class Connection(asyncio.Protocol):
 
     def _encourage(self, expectation: bytes) -> None:
         if expectation.lower() == b"100-continue" and self._current is None:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._write_now(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -241,11 +248,11 @@ class Connection(asyncio.Protocol):
         try:
             response = await answer
         except ClientGone:
-            self._transport.close()
+            self._end()
             return
         except asyncio.CancelledError:
             # Stopping: the missing end of the stream tells the client.
-            self._transport.close()
+            self._end()
             raise
         self._send(request, response)
 
@@ -256,17 +263,17 @@ class Connection(asyncio.Protocol):
         if self._framing is not None:
             self._write_piece(body)
             if self._framing is _CHUNKED:
-                self._transport.write(b"0\r\n\r\n")
+                self._write_now(b"0\r\n\r\n")
             self._framing = None
         else:
             connection = _KEEP if request.keep_alive or response.says_keep_alive else _CLOSE
             shown = b"" if request.method == "HEAD" else body
-            self._transport.write(_whole(response, connection, shown))
+            self._outbox.put(self._transport, _whole(response, connection, shown))
         self._last_activity = self._loop.time()
         self._current = None
         self._left = None
         if not request.keep_alive or self._closing:
-            self._transport.close()
+            self._end()
         elif self._pipeline:
             self._next()
 
@@ -277,7 +284,7 @@ class Connection(asyncio.Protocol):
         if self._parser.get_http_version() == "1.0":
             request.keep_alive = False
             self._framing = _CLOSE
-        self._transport.write(b"%b%b%b\r\n" % (STATUS_LINES[status], head, self._framing))
+        self._write_now(b"%b%b%b\r\n" % (STATUS_LINES[status], head, self._framing))
 
     async def write(self, data: bytes) -> None:
         """A piece of a streamed body; returns when the peer has room for the next."""
@@ -290,7 +297,7 @@ class Connection(asyncio.Protocol):
     def _write_piece(self, data: bytes) -> None:
         if data and not self._closed:
             framed = self._framing is _CHUNKED
-            self._transport.write(b"%x\r\n%b\r\n" % (len(data), data) if framed else data)
+            self._write_now(b"%x\r\n%b\r\n" % (len(data), data) if framed else data)
 
     def _make_room(self) -> None:
         if self._room is not None and not self._room.done():
@@ -315,13 +322,21 @@ class Connection(asyncio.Protocol):
         if self._left is not None and not self._left.done():
             self._left.set_result(None)
 
+    def _write_now(self, data: bytes) -> None:
+        self._outbox.flush()
+        self._transport.write(data)
+
     # Refusing, and ending.
+
+    def _end(self) -> None:
+        self._outbox.flush()
+        self._transport.close()
 
     def stop(self) -> None:
         """Close now if idle, else after the answer under way."""
         self._closing = True
         if self._current is None:
-            self._transport.close()
+            self._end()
 
     def sweep(self, now: float) -> None:
         """Close what has been idle or stalled for too long."""
@@ -332,7 +347,7 @@ class Connection(asyncio.Protocol):
             if quiet > STALL_SECONDS:
                 self._refuse(408, f"Request did not go on for {STALL_SECONDS:.0f} seconds")
         elif self._current is None and quiet > KEEP_ALIVE_SECONDS:
-            self._transport.close()
+            self._end()
 
     def _change_protocol(self, rest: bytes) -> None:
         """After a request to upgrade: a WebSocket is taken, other offers are passed over."""
@@ -351,6 +366,7 @@ class Connection(asyncio.Protocol):
             self._refuse(403, refusal)
         else:
             self._connections.discard(self)
+            self._outbox.flush()
             self._upgrade(self._transport, self._head_again(method) + rest)
 
     def _head_again(self, method: bytes, leave_out: tuple[bytes, ...] = ()) -> bytes:
@@ -379,7 +395,7 @@ class Connection(asyncio.Protocol):
     def _refuse_body(self, *, keep_alive: bool = True) -> None:
         """Answer 413 at once, then read the rest into nothing so that the client sees it."""
         if self._current is not None:
-            self._transport.close()
+            self._end()
         elif not self._refused:
             self._refused = True
             request = Request("POST", "", b"", {}, b"", self)
@@ -390,13 +406,13 @@ class Connection(asyncio.Protocol):
     def _refuse(self, status: int, reason: str) -> None:
         """Answer and end, unless another answer is already under way."""
         if self._current is not None or self._transport.is_closing():
-            self._transport.close()
+            self._end()
             return
         response = error_response(HttpError(status, reason))
-        self._transport.write(_whole(response, _CLOSE, response.body))
+        self._write_now(_whole(response, _CLOSE, response.body))
         self._transport.write_eof()
         self._deaf = True
-        self._loop.call_later(LINGER_SECONDS, self._transport.close)
+        self._loop.call_later(LINGER_SECONDS, self._end)
 
 
 def _whole(response: Response, connection: bytes, body: bytes) -> bytes:

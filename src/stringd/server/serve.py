@@ -14,6 +14,7 @@ import uvloop
 from stringd.server.app import App
 from stringd.server.connection import Connection
 from stringd.server.log import EventLog
+from stringd.server.outbox import Outbox
 
 if TYPE_CHECKING:
     from stringd.server.settings import Settings
@@ -84,9 +85,10 @@ async def _serve(
         loop.add_signal_handler(number, stop.set)
     connections: set[Connection] = set()
     tasks: set[asyncio.Task[None]] = set()
+    outbox = Outbox(loop)
 
     def connection() -> Connection:
-        return Connection(app, loop, connections, tasks, app.runs.take_over)
+        return Connection(app, loop, connections, tasks, app.runs.take_over, outbox)
 
     servers = [await loop.create_server(connection, sock=listener) for listener in sockets]
     sweeper = loop.create_task(_sweep(connections))
