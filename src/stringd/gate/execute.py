@@ -26,7 +26,7 @@ from stringd.wire.gate import Stage
 # A background process that keeps a pipe open must not hold up the answer.
 DRAIN_SECONDS: Final = 2.0
 # A multiple of three, so that base64 rarely has a rest to carry over.
-_READ_BYTES: Final = 3 * 65_536
+_READ_BYTES: Final = 3 * 32_768
 _PIPE_BYTES: Final = 1_048_576
 
 Lend = Callable[[int], AbstractContextManager[None]]
