@@ -21,7 +21,7 @@ def test_the_overview_tells_the_latest_segment() -> None:
     assert found is not None
     assert (found.status, found.cwd, found.started_at, found.completed_at) == (
         "cancelled",
-        "/work/new",
+        "/home/ann/new",
         "2026-02-01T11:00:00.000Z",
         "2026-02-01T11:00:02.000Z",
     )
