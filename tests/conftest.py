@@ -1,7 +1,13 @@
 """Fixtures every room shares."""
 
+import signal
+
 import hypothesis
 import pytest
+
+# A shell that starts us in the background ignores Ctrl-C for us and for every program we start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A property holds or not; how long it takes depends on what else the machine does.
 hypothesis.settings.register_profile("stringd", deadline=None)
