@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from stringd.runtime.names import display
 from stringd.runtime.page import Location, path_of
-from stringd.runtime.queue import TopicQueue
+from stringd.runtime.queue import MAX_WAITING, TopicQueue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,3 +131,10 @@ class Slot:
     @property
     def idle(self) -> bool:
         return self.session is None and not self.queue.busy
+
+    @property
+    def crowded(self) -> str:
+        """What whoever finds every waiting place taken is told."""
+        return (
+            f"Topic {self.user_id}:{self.topic} has {MAX_WAITING} commands queued. Try again later."
+        )

@@ -107,7 +107,7 @@ class Workspace:
         session, slot.session = slot.session, None
         self._store.delete(user_id, topic)
         undo.forget(self.settings.data_dir, session)
-        self.discard_if_idle(slot)
+        self._discard_if_idle(slot)
         return session
 
     def erase(self, session: Session) -> None:
@@ -116,7 +116,13 @@ class Workspace:
         self._store.delete(session.user.id, session.topic)
         session.stored = None
 
-    def discard_if_idle(self, slot: Slot) -> None:
+    def leave(self, slot: Slot) -> None:
+        """End the slot's turn; the next in line gets it."""
+        slot.queue.leave()
+        if slot.session is None:
+            self._discard_if_idle(slot)
+
+    def _discard_if_idle(self, slot: Slot) -> None:
         """Remove a slot that holds no session and runs nothing."""
         slots = self._slots.get(slot.user_id)
         if slots is not None and slot.idle and slots.get(slot.topic.canonical) is slot:
@@ -149,7 +155,7 @@ class Workspace:
         sessions = [slot.session for slot in slots if slot.session is not None]
         for slot in slots:
             slot.session = None
-            self.discard_if_idle(slot)
+            self._discard_if_idle(slot)
         return sessions
 
 

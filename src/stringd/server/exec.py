@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from stringd.runtime.errors import QueueFullError, QueueTimeoutError, UnknownUserError
-from stringd.runtime.queue import MAX_WAITING
 from stringd.runtime.runtime import Answer
 from stringd.server.http import CORS_HEADERS, ClientGone, HttpError, Request, Response
 from stringd.wire.body import BodyError, parse_exec_body
@@ -57,7 +56,7 @@ class ExecEndpoint:
             place = slot.queue.enter()
         except QueueFullError as error:
             self._log.info("exec.queue_full", userId=user_id, topic=command.topic)
-            raise queue_full(slot) from error
+            raise HttpError(429, "QUEUE_FULL", slot.crowded) from error
         if place is not None:
             return self._run_later(request, command, slot, place)
         return self._run(request, command, slot)
@@ -70,13 +69,13 @@ class ExecEndpoint:
         try:
             answer = self._runtime.execute(slot, command.text, command.cwd)
         except UnknownUserError as error:
-            self._leave(slot)
+            self._runtime.leave(slot)
             raise HttpError(401, str(error)) from error
         except BaseException:
-            self._leave(slot)
+            self._runtime.leave(slot)
             raise
         if isinstance(answer, Answer):
-            self._leave(slot)
+            self._runtime.leave(slot)
             return self._response(command, answer, started)
         # What takes time shows at once that it runs.
         request.peer.stream(_HEAD)
@@ -95,7 +94,7 @@ class ExecEndpoint:
         try:
             return self._response(command, await answer, started)
         finally:
-            self._leave(slot)
+            self._runtime.leave(slot)
 
     async def _wait(self, request: Request, slot: "Slot", place: asyncio.Future[None]) -> None:
         """Return when it is this request's turn. Raises when it never will be."""
@@ -113,11 +112,6 @@ class ExecEndpoint:
         except BaseException:
             slot.queue.abandon(place)
             raise
-
-    def _leave(self, slot: "Slot") -> None:
-        slot.queue.leave()
-        if slot.session is None:
-            self._runtime.discard_if_idle(slot)
 
     def _response(self, command: Command, answer: Answer, started: float) -> Response:
         label = command_label(command.text)
@@ -150,15 +144,6 @@ def require_user(runtime: "Runtime", request: Request) -> str:
     if runtime.users.get(user_id) is None:
         raise HttpError(401, f"Unknown user: {user_id}")
     return user_id
-
-
-def queue_full(slot: "Slot") -> HttpError:
-    """The answer to a request that found every waiting place taken."""
-    return HttpError(
-        429,
-        "QUEUE_FULL",
-        f"Topic {slot.user_id}:{slot.topic} has {MAX_WAITING} commands queued. Try again later.",
-    )
 
 
 def parse_command(user_id: str, body: bytes) -> Command:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from stringd.client import daemon
 from stringd.runtime.settings import RuntimeSettings
 
-DEFAULT_PORT: Final = 3100
+DEFAULT_PORT: Final = daemon.DEFAULT_PORT
 TEMPLATE_FILTERS: Final = ("env", "file", "exec")
 
 
@@ -151,11 +152,10 @@ def configured_port(environ: Mapping[str, str]) -> int:
 def parse_port(name: str, value: str | None) -> int | None:
     """A port number, None for blank. Raises `SettingsError` naming the setting and the value."""
     text = (value or "").strip()
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):
-        raise SettingsError(f"{name} must be a port between 1 and 65535, not '{text}'")
-    return int(text)
+    try:
+        return daemon.parse_port(name, text) if text else None
+    except daemon.UsageError as error:
+        raise SettingsError(str(error)) from error
 
 
 def _seconds(environ: Mapping[str, str], name: str, default: float | None) -> float | None:

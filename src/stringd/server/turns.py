@@ -4,7 +4,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from stringd.runtime.errors import QueueFullError, QueueTimeoutError, UnknownUserError
-from stringd.runtime.queue import MAX_WAITING
 from stringd.runtime.runtime import Answer
 from stringd.wire.result import Result
 
@@ -28,8 +27,7 @@ class Turns:
         try:
             await self._take(slot)
         except QueueFullError:
-            message = f"Topic {user_id}:{topic} has {MAX_WAITING} commands queued. Try again later."
-            return Result.error("QUEUE_FULL", message)
+            return Result.error("QUEUE_FULL", slot.crowded)
         except QueueTimeoutError as error:
             return Result.error("QUEUE_TIMEOUT", str(error))
         task = asyncio.ensure_future(self._execute(slot, text, cwd))
@@ -44,8 +42,7 @@ class Turns:
         except UnknownUserError as error:
             return Result.error("INVALID_TARGET", str(error))
         finally:
-            slot.queue.leave()
-            self._runtime.discard_if_idle(slot)
+            self._runtime.leave(slot)
 
     async def _take(self, slot: "Slot") -> None:
         place = slot.queue.enter()

@@ -35,8 +35,7 @@ async def open_in_tab(call: Call, text: str, open_: Open) -> Result:
         call.runtime.forget(slot.user_id, slot.topic)
         raise
     finally:
-        slot.queue.leave()
-        call.runtime.discard_if_idle(slot)
+        call.runtime.leave(slot)
     return Result.page(f"{result.message}\nTopic: {slot.topic}", result.content or "")
 
 
