@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from types import TracebackType
 from typing import Final, Self
+from uuid import uuid4
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -53,6 +54,8 @@ class RunClient:
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
+        # Broadcasts echo the id of whoever caused them: ours must be nobody else's.
+        self._name = f"mcp-{uuid4().hex}"
         self._ids = count(1)
         self._waiting: deque[m.DaemonMessage] = deque()
         self._connection: RunsConnection
@@ -71,7 +74,7 @@ class RunClient:
 
     async def ask(self, request: r.ClientMessage) -> m.DaemonMessage:
         """Send and wait for the answer. Raises `ToolError` when it is an error."""
-        request_id = f"mcp-{next(self._ids)}"
+        request_id = f"{self._name}-{next(self._ids)}"
         self._connection.send(replace(request, request_id=request_id))
         while True:
             message = await self._connection.receive()
@@ -84,7 +87,7 @@ class RunClient:
 
     async def tell(self, request: r.ClientMessage) -> None:
         """Send what is only answered when it goes wrong. Raises `ToolError` when it did."""
-        request_id = f"mcp-{next(self._ids)}"
+        request_id = f"{self._name}-{next(self._ids)}"
         self._connection.send(replace(request, request_id=request_id))
         # Requests of one client are handled in order: with the pong, the verdict is in.
         await self.ask(r.Ping())
