@@ -31,8 +31,16 @@ class Workspace:
         if "\0" in text:
             raise Denied("A path cannot contain a NUL character")
         # Unlike Path.resolve, this never expands anything: a leading ~ is a plain name.
-        real = Path(os.path.realpath(self.real / text))
-        return Place(real, self.relative(real))
+        try:
+            real = os.path.realpath(self.real / text)
+            settled = os.path.realpath(real) == real
+        except (OSError, RecursionError) as error:
+            raise Denied(f"Cannot tell where {text} leads: {error}") from None
+        # Behind a link to itself the rest of a path comes back unresolved, other links included.
+        if not settled:
+            raise Denied(f"{text} goes through symbolic links without end")
+        place = Path(real)
+        return Place(place, self.relative(place))
 
     def relative(self, real: Path) -> str | None:
         """A real path as seen from the workspace, or None when it is outside."""

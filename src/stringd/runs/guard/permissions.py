@@ -70,10 +70,14 @@ class Permissions:
         """Leave to fetch from an address that is not public. Raises `Denied`."""
         await self._authorize(agent, tool, Subject("read", url), details)
 
-    def can_access(self, tool: str, place: Place) -> bool:
-        """Whether a place may be read without asking; used to leave things out of listings."""
+    def can_access(self, tool: str, place: Place, within: Place) -> bool:
+        """Whether a place may be shown by a tool that was let into the folder `within`.
+
+        Nobody is asked again: what was allowed covers what is below, unless a policy denies it.
+        """
         subject = Subject("read", str(place.real), place.inside)
-        return _judge(self._guards.of(tool), subject).verdict == "allow"
+        verdict = _judge(self._guards.of(tool), subject).verdict
+        return verdict == "allow" or (verdict == "ask" and within.real in place.real.parents)
 
     async def _authorize(
         self, agent: str, tool: str, subject: Subject, details: Mapping[str, Any] | None

@@ -4,9 +4,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from stringd.runs import globs
+
+# A server may take these in an address for steps upwards, out of what was granted.
+_CLIMBS: Final = re.compile(r"(?i)\.\.|\\|%(?:2[ef]|5c)")
 
 Direction = Literal["read", "write", "exec"]
 Verdict = Literal["allow", "deny", "ask"]
@@ -115,4 +118,6 @@ class SessionEntry:
             return True
         # Below a folder or an address, never merely a name that begins alike.
         below = self.resource.rstrip("/") + "/"
-        return self.direction != "exec" and resource.startswith(below)
+        if self.direction == "exec" or not resource.startswith(below):
+            return False
+        return "://" not in below or not _CLIMBS.search(resource)

@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
 from stringd.runs.guard.paths import Place
 from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
 from stringd.runs.tools.environment import child_environment
+from stringd.runs.tools.files import disk
 from stringd.runs.tools.files.listing import check_folder
 from stringd.runs.tools.port import ToolContext, ToolOutput
 
@@ -81,7 +82,10 @@ class RunCommand(CheckedTool[RunCommandArguments]):
     async def run(self, args: RunCommandArguments, context: ToolContext) -> ToolOutput:
         if "\0" in args.command:
             raise ToolFailure("command_failed", "A command cannot contain a NUL character")
-        details = {"command": args.command, "cwd": args.cwd or "."}
+        details: dict[str, Any] = {"command": args.command, "cwd": args.cwd or "."}
+        if args.env:
+            # What a command does depends on it, so whoever decides must see it.
+            details["env"] = args.env
         permissions, agent = context.desk.permissions, context.agent_name
         place = await permissions.path(agent, self.name, "write", args.cwd or ".", details)
         check_folder(place)
@@ -99,17 +103,20 @@ async def execute(
     shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"  # noqa: ASYNC240, PTH110
     began, ended = monotonic(), Ended()
     async with _pipe(ended.stdout) as stdout, _pipe(ended.stderr) as stderr:
-        process = await asyncio.create_subprocess_exec(
-            shell,
-            "-c",
-            command,
-            cwd=place.real,
-            env=environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=stdout.end,
-            stderr=stderr.end,
-            start_new_session=True,
-        )
+        with disk.open_folder(place.real) as folder:
+            process = await asyncio.create_subprocess_exec(
+                shell,
+                "-c",
+                "--",
+                command,
+                # Where the folder is by now does not matter; the one that was allowed is open.
+                cwd=f"/proc/self/fd/{folder}" if sys.platform == "linux" else place.real,
+                env=environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=stdout.end,
+                stderr=stderr.end,
+                start_new_session=True,
+            )
         try:
             stdout.close_end()
             stderr.close_end()

@@ -35,6 +35,8 @@ _QUIET: Final = {
     "TERM": "dumb",
 }
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# A shell runs what these hold before the command, unseen by whoever judged the command.
+_STARTUP: Final = frozenset(("BASH_ENV", "BASHOPTS", "ENV", "PS4", "SHELLOPTS"))
 
 
 def child_environment(extra: Mapping[str, str]) -> dict[str, str]:
@@ -42,6 +44,8 @@ def child_environment(extra: Mapping[str, str]) -> dict[str, str]:
     for name, value in extra.items():
         if not _NAME.fullmatch(name) or "\0" in value:
             raise ToolFailure("command_failed", f"Not an environment variable: {name!r}")
+        if name in _STARTUP:
+            raise ToolFailure("command_failed", f"{name} makes the shell run more than the command")
     kept = {
         name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")
     }

@@ -49,9 +49,9 @@ class Webfetch(CheckedTool[WebfetchArguments]):
 
     async def run(self, args: WebfetchArguments, context: ToolContext) -> ToolOutput:
         limit = args.timeout or 30.0
-        url, granted = args.url, set[str]()
+        url, granted = args.url, set[tuple[str, str]]()
         for _ in range(_MAX_HOPS + 1):
-            parts = _checked(url)
+            url, parts = _checked(url)
             address = await self._allowed(url, parts, context, granted)
             found = await _fetch(url, parts, address, limit)
             if isinstance(found, Page):
@@ -60,7 +60,11 @@ class Webfetch(CheckedTool[WebfetchArguments]):
         raise ToolFailure("command_failed", f"More than {_MAX_HOPS} redirects: {args.url}")
 
     async def _allowed(
-        self, url: str, parts: SplitResult, context: ToolContext, granted: set[str]
+        self,
+        url: str,
+        parts: SplitResult,
+        context: ToolContext,
+        granted: set[tuple[str, str]],
     ) -> str:
         """The address to connect to, public or allowed. Raises `Denied` or `ToolFailure`."""
         host = parts.hostname or ""
@@ -68,26 +72,31 @@ class Webfetch(CheckedTool[WebfetchArguments]):
             found = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
         except (OSError, UnicodeError) as error:
             raise ToolFailure("command_failed", f"Cannot resolve {host}: {error}") from None
-        # A site that sends us on to itself needs no second yes.
-        if found.reach == "private" and parts.netloc not in granted:
+        # A site that sends us on to itself needs no second yes, unless its name moved meanwhile.
+        site = (parts.netloc, found.address)
+        if found.reach == "private" and site not in granted:
             details = {"url": url, "address": found.address, "why": "not a public address"}
             permissions = context.desk.permissions
             await permissions.address(context.agent_name, self.name, url, details)
-            granted.add(parts.netloc)
+            granted.add(site)
         return found.address
 
 
-def _checked(url: str) -> SplitResult:
+def _checked(url: str) -> tuple[str, SplitResult]:
+    """The address as it will be requested, `..` and all resolved. Raises `ToolFailure`."""
+    import httpx2
+
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
-    except ValueError:
+        plain = str(httpx2.URL(re.sub("(?i)%2e", ".", url)))
+    except (ValueError, httpx2.InvalidURL):
         usable = False
     if not usable or re.search(r"[\x00-\x20\x7f]", url):
         raise ToolFailure("command_failed", f"Not an http or https address: {url[:200]!r}")
     if parts.username or parts.password:
         raise ToolFailure("command_failed", "Addresses with a user name in them are not fetched")
-    return parts
+    return plain, urlsplit(plain)
 
 
 async def _fetch(url: str, parts: SplitResult, address: str, limit: float) -> "Page | str":

@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -20,6 +20,7 @@ from stringd.runs.tools.checked import ToolFailure
 
 # Whole files are hashed and held while they are worked on.
 MAX_BYTES: Final = 64 * 1024 * 1024
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Content(NamedTuple):
@@ -134,19 +135,42 @@ def _too_large(place: Place, size: int) -> ToolFailure:
     )
 
 
+def make_parents(place: Place) -> None:
+    """The folders above a place, each made inside the one before. Raises `Denied` or `OSError`."""
+    missing, there = list[str](), place.real.parent
+    while not os.path.lexists(there):
+        missing.append(there.name)
+        there = there.parent
+    with ExitStack() as opened:
+        folder = opened.enter_context(open_folder(there))
+        for name in reversed(missing):
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=folder)
+            folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            opened.callback(os.close, folder)
+
+
 @contextmanager
-def _folder(place: Place) -> Iterator[int]:
+def open_folder(real: Path) -> Iterator[int]:
+    """A folder by its real path, as a descriptor. Raises `Denied` or `OSError`."""
+    descriptor = os.open(real, _FOLDER)
     try:
-        descriptor = os.open(place.real.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        raise ToolFailure(
-            "not_found", f"The folder of {place.shown} does not exist", path=place.shown
-        ) from None
-    try:
-        _same(descriptor, place.real.parent)
+        _same(descriptor, real)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _folder(place: Place) -> Iterator[int]:
+    with ExitStack() as opened:
+        try:
+            folder = opened.enter_context(open_folder(place.real.parent))
+        except (FileNotFoundError, NotADirectoryError):
+            raise ToolFailure(
+                "not_found", f"The folder of {place.shown} does not exist", path=place.shown
+            ) from None
+        yield folder
 
 
 def _same(descriptor: int, wanted: Path) -> None:

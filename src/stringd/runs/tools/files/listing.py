@@ -38,7 +38,7 @@ class ListDirectory(CheckedTool[ListDirectoryArguments]):
 
         def enter(entry: Entry) -> bool:
             hidden = entry.name.startswith(".") and not args.include_hidden
-            return not hidden and context.desk.permissions.can_access(self.name, entry.place)
+            return not hidden and context.desk.permissions.can_access(self.name, entry.place, place)
 
         def find() -> list[Entry]:
             workspace = context.desk.permissions.workspace
@@ -131,7 +131,7 @@ class Glob(CheckedTool[GlobArguments]):
 
         def enter(entry: Entry) -> bool:
             return not excluded(entry.below, patterns) and permissions.can_access(
-                self.name, entry.place
+                self.name, entry.place, root
             )
 
         def fitting() -> Iterator[Entry]:

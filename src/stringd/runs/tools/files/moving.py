@@ -100,7 +100,7 @@ class RestoreFile(CheckedTool[RestoreFileArguments]):
 def _put_back(place: Place, data: bytes, mode: int) -> None:
     if disk.is_there(place):
         raise disk.exists(place)
-    place.real.parent.mkdir(parents=True, exist_ok=True)
+    disk.make_parents(place)
     disk.create(place, data, mode)
 
 
@@ -125,7 +125,9 @@ class MoveFile(CheckedTool[MoveFileArguments]):
             event.before_sha256 = event.after_sha256 = content.sha256
             check_hash(source, content, args.expected_sha256)
             overwrite = bool(args.overwrite)
-            trashed = await asyncio.to_thread(self._make_room, context, target, overwrite=overwrite)
+            trashed = await asyncio.to_thread(
+                self._make_room, context, source, target, overwrite=overwrite
+            )
             await asyncio.to_thread(disk.create, target, content.data, content.mode)
             await asyncio.to_thread(disk.remove, source)
         data: dict[str, Any] = {
@@ -140,12 +142,14 @@ class MoveFile(CheckedTool[MoveFileArguments]):
         return ToolOutput(f"Moved {source.shown} to {target.shown}", data=data)
 
     @staticmethod
-    def _make_room(context: ToolContext, target: Place, *, overwrite: bool) -> str | None:
+    def _make_room(
+        context: ToolContext, source: Place, target: Place, *, overwrite: bool
+    ) -> str | None:
         if target.real.is_dir():
             raise ToolFailure("already_exists", f"{target.shown} is a directory", path=target.shown)
         if not disk.is_there(target):
             return None
-        if not overwrite:
+        if not overwrite or target == source:
             raise disk.exists(target)
         trashed = _to_trash(context, target, disk.read(target))
         disk.remove(target)

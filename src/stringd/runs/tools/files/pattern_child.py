@@ -9,7 +9,12 @@ import sys
 def lines(path: str) -> "list[str]":
     """The lines of a text file, none for a binary or unreadable one."""
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            # A folder above it may have become a link since the file was allowed.
+            opened = f"/proc/self/fd/{file.fileno()}"
+            if sys.platform == "linux" and os.readlink(opened) != path:  # noqa: PTH115
+                return []
             data = file.read()
     except OSError:
         return []

@@ -103,7 +103,7 @@ class SearchFiles(CheckedTool[SearchArguments]):
 
         def enter(entry: Entry) -> bool:
             return not excluded(entry.below, left_out) and permissions.can_access(
-                self.name, entry.place
+                self.name, entry.place, root
             )
 
         for entry in walk(permissions.workspace, root, max_depth=MAX_DEPTH, enter=enter):

@@ -3,11 +3,14 @@
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from stringd.runs import globs
+from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place, Workspace
+from stringd.runs.tools.files import disk
 
 DEFAULT_EXCLUDES: Final = (
     "node_modules",
@@ -53,7 +56,7 @@ def walk(
     waiting = [(start.real, "", 1)]
     while waiting:
         folder, prefix, depth = waiting.pop(0)
-        for entry in sorted(_scan(workspace, os.fspath(folder), prefix, depth)):
+        for entry in sorted(_scan(workspace, folder, prefix, depth)):
             if not enter(entry):
                 continue
             yield entry
@@ -61,28 +64,29 @@ def walk(
                 waiting.append((entry.place.real, f"{entry.below}/", depth + 1))
 
 
-def _scan(workspace: Workspace, folder: str, prefix: str, depth: int) -> Iterator[Entry]:
+def _scan(workspace: Workspace, folder: Path, prefix: str, depth: int) -> Iterator[Entry]:
     try:
-        found = list(os.scandir(folder))
+        with disk.open_folder(folder) as opened, os.scandir(opened) as found:
+            for each in found:
+                with suppress(OSError, Denied):
+                    status = each.stat(follow_symlinks=False)
+                    kind = _type(status.st_mode)
+                    if kind is not None:
+                        place = _place(workspace, folder / each.name, kind)
+                        size, mtime, below = status.st_size, status.st_mtime, prefix + each.name
+                        yield Entry(each.name, below, kind, size, mtime, depth, place)
     except OSError:
         return
-    for each in found:
-        try:
-            status = each.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        kind = _type(status.st_mode)
-        if kind is not None:
-            # The folder is a real path, so only a link itself can lead elsewhere.
-            place = _place(workspace, each, kind)
-            below = prefix + each.name
-            yield Entry(each.name, below, kind, status.st_size, status.st_mtime, depth, place)
+    except Denied:
+        # What was asked for must not quietly become something else; below it, it is left out.
+        if depth == 1:
+            raise
 
 
-def _place(workspace: Workspace, each: "os.DirEntry[str]", kind: EntryType) -> Place:
+def _place(workspace: Workspace, path: Path, kind: EntryType) -> Place:
+    # The folder is a real path, so only a link itself can lead elsewhere.
     if kind == "symlink":
-        return workspace.place(each.path)
-    path = Path(each.path)
+        return workspace.place(str(path))
     return Place(path, workspace.relative(path))
 
 

@@ -52,7 +52,7 @@ def _create(place: Place, data: bytes, *, parents: bool) -> None:
     if disk.is_there(place):
         raise disk.exists(place)
     if parents:
-        place.real.parent.mkdir(parents=True, exist_ok=True)
+        disk.make_parents(place)
     elif not place.real.parent.is_dir():
         raise ToolFailure(
             "not_found",
