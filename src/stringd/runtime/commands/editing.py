@@ -26,7 +26,14 @@ from stringd.documents import (
 )
 from stringd.documents.errors import BlockNotFoundError, DocumentError
 from stringd.runtime.call import Call
-from stringd.runtime.commands.orders import Order, file_of, read_order, refuse_lines, unquoted
+from stringd.runtime.commands.orders import (
+    Order,
+    file_of,
+    read_order,
+    refuse_directory_name,
+    refuse_lines,
+    unquoted,
+)
 from stringd.runtime.edit import Edited, EditRules, edit_file, revert
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import is_large, read_text
@@ -94,6 +101,7 @@ def _write(call: Call) -> Result:
     if order.target.block is not None:
         return _edit_block(call, order)
     refuse_lines(order)
+    refuse_directory_name(order)
     text = order.text
     rules = EditRules(
         may_create=True,
@@ -125,6 +133,7 @@ def _edit(call: Call, order: Order) -> Result:
         return _edit_block(call, order)
     if target.first is not None and target.last is not None:
         return _replace_lines(call, order, target.first, target.last, text)
+    refuse_directory_name(order)
     rules = EditRules(may_create=True, force="--force" in order.switches)
     done = edit_file(call, file_of(call, order), lambda old: _in_style(old, text), rules)
     message = f"Edited {order.typed} ({done.lines} lines, whole file)"
@@ -174,13 +183,13 @@ def _view(call: Call, order: Order, file: FilePath) -> Result:
         try:
             shown = block_text(text, target.block)
         except BlockNotFoundError as error:
-            raise _block_missing(target.block, target.path) from error
+            raise _block_missing(target.block, file.typed) from error
     elif target.first is not None and target.last is not None:
         first = target.first
         try:
             shown = lines_text(text, target.first, target.last)
         except DocumentError as error:
-            raise CommandError(error.code, error.message(target.path)) from error
+            raise CommandError(error.code, error.message(file.typed)) from error
     return Result.page(f"[editing: {order.typed}]", numbered(shown, first))
 
 

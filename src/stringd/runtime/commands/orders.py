@@ -9,6 +9,7 @@ from stringd.runtime.errors import CommandError
 from stringd.runtime.paths import FilePath, locate
 
 _FILE_NAME: Final = re.compile(r"\S*\.[A-Za-z0-9]{1,8}")
+_SWITCH: Final = re.compile(r"--[A-Za-z][A-Za-z-]*|-h")
 
 
 class Order(NamedTuple):
@@ -24,20 +25,32 @@ def read_order(
     call: Call, usage: str, allowed: tuple[str, ...], *, guesses_names: bool = False
 ) -> Order:
     """Read the argument. With a body it is all target; without one, text follows the target."""
-    argument, switches = _without_switches(call.argument.strip(), allowed)
-    if not argument:
-        raise CommandError("INVALID_TARGET", usage)
+    argument, switches = _without_switches(call.argument.strip(), allowed, usage)
     text: str | None
     if call.body is not None:
+        argument, trailing = _without_switches(argument, allowed, usage, at_end=True)
+        switches |= trailing
         typed, text = unquoted(argument), call.body
     else:
         typed, text = _target_and_text(call, argument, usage, guesses_names=guesses_names)
+        if text is not None and _SWITCH.fullmatch(text):
+            # A switch alone is no text anybody wants in the place of a file's.
+            switches |= {_known_switch(text, allowed, usage)}
+            text = None
     target = parse_target(typed)
+    if not typed or target.block == "":
+        raise CommandError("INVALID_TARGET", usage)
     if not target.path:
-        if target.first is None and target.block is None:
-            raise CommandError("INVALID_TARGET", usage)
         typed = f"{call.session.shown_path() or ''}{typed}"
     return Order(target, typed, switches, text)
+
+
+def refuse_directory_name(order: Order) -> None:
+    """A file must not appear where a directory was named."""
+    if order.target.path.endswith("/"):
+        raise CommandError(
+            "INVALID_TARGET", f"A name that ends in / is a directory's: {order.target.path}"
+        )
 
 
 def refuse_lines(order: Order) -> None:
@@ -71,20 +84,29 @@ def unquoted(text: str) -> str:
     return text
 
 
-def _without_switches(argument: str, allowed: tuple[str, ...]) -> tuple[str, frozenset[str]]:
-    """Switches stand before or after the path; elsewhere the same letters are text."""
-    found = set()
-    changed = True
-    while changed:
-        changed = False
-        for switch in allowed:
-            if argument == switch or argument.startswith(f"{switch} "):
-                argument, changed = argument.removeprefix(switch).lstrip(), True
-                found.add(switch)
-            elif argument.endswith(f" {switch}"):
-                argument, changed = argument.removesuffix(switch).rstrip(), True
-                found.add(switch)
-    return argument, frozenset(found)
+def _without_switches(
+    argument: str, allowed: tuple[str, ...], usage: str, *, at_end: bool = False
+) -> tuple[str, frozenset[str]]:
+    """The argument without the switches it starts with, or ends with, and those."""
+    found: set[str] = set()
+    while True:
+        if at_end:
+            rest, _, word = argument.rpartition(" ")
+        else:
+            word, _, rest = argument.partition(" ")
+        if not _SWITCH.fullmatch(word):
+            return argument, frozenset(found)
+        found.add(_known_switch(word, allowed, usage))
+        argument = rest.strip()
+
+
+def _known_switch(switch: str, allowed: tuple[str, ...], usage: str) -> str:
+    if switch in allowed:
+        return switch
+    wants_help = switch in ("--help", "-h")
+    raise CommandError(
+        "INVALID_TARGET", usage if wants_help else f"Unknown switch: {switch}\n{usage}"
+    )
 
 
 def _target_and_text(
@@ -95,13 +117,15 @@ def _target_and_text(
     `guesses_names` is for a command that mostly names a file and no text.
     """
     first = tokens(argument)[0] if tokens(argument) else argument
-    quoted = argument[0] in "\"'"
+    quoted = argument[:1] in ('"', "'")
     rest = argument[len(first) + 2 * quoted :].strip()
     if not rest:
         return first, None
     whole = parse_target(argument)
-    if whole.path and locate(call, whole.path).real.is_file():
-        return argument, None
+    if " " in whole.path and locate(call, whole.path).real.is_file():
+        # No block has a space in its name, so what follows one is text.
+        block, _, text = (whole.block or "").partition(" ")
+        return argument.removesuffix(f" {text}") if block else argument, text.strip() or None
     target = parse_target(first)
     path = target.path
     # `/edit my file.md` means one file; writing `file.md` into `my` would be a disaster.
