@@ -20,6 +20,10 @@ import msgspec
 
 from stringd.runs.clock import timestamp
 from stringd.runs.errors import RefusedError
+from stringd.runs.guard.errors import Denied
+from stringd.runs.guard.paths import Place, Workspace
+from stringd.runs.tools.checked import ToolFailure
+from stringd.runs.tools.files import disk
 from stringd.wire.runs.catalog import TrashEntry, TrashMetadata
 
 # Far above any file our tools handle; a larger member was not written by us.
@@ -66,36 +70,43 @@ class Trash:
 
     def open(self, archive: str) -> tuple[TrashMetadata, bytes, int]:
         """What an archive of this bucket holds. Raises `RefusedError`."""
-        real = Path(os.path.realpath(archive))
-        if real.parent != Path(os.path.realpath(self._bucket)):
+        return _read_archive(self._own(archive), with_content=True)
+
+    def _own(self, archive: str) -> Path:
+        """The real path of an archive in this bucket. Raises `RefusedError`."""
+        real = None if "\0" in archive else Path(os.path.realpath(archive))
+        if real is None or real.parent != Path(os.path.realpath(self._bucket)):
             raise _unreadable(archive)
-        return _read_archive(real, with_content=True)
+        return real
 
     def restore(self, archive: str, target: str | None) -> Path:
         """Put a file back, where it was or at `target`. Raises `RefusedError`."""
         metadata, content, mode = self.open(archive)
         wanted = target or metadata.original_path
-        place = Path(os.path.realpath(self.workspace / wanted))
-        if not place.is_relative_to(self.workspace) or place == self.workspace:
-            raise RefusedError("RESTORE_FAILED", f"Restore target escapes workspace: {wanted}")
+        place = self._inside(wanted)
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with os.fdopen(
-                os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode & 0o777), "wb"
-            ) as file:
-                file.write(content)
-        except FileExistsError:
+            disk.make_parents(place)
+            disk.create(place, content, mode & 0o777)
+        except (ToolFailure, FileExistsError):
             raise RefusedError("RESTORE_FAILED", f"Restore target exists: {wanted}") from None
-        except OSError as error:
-            message = f"Cannot restore {wanted}: {error.strerror}"
+        except (OSError, Denied) as error:
+            message = f"Cannot restore {wanted}: {getattr(error, 'strerror', None) or error}"
             raise RefusedError("RESTORE_FAILED", message) from None
-        Path(archive).unlink(missing_ok=True)
+        self.discard(archive)
+        return place.real
+
+    def _inside(self, wanted: str) -> Place:
+        try:
+            place = Workspace(self.workspace).place(wanted)
+        except Denied:
+            place = None
+        if place is None or place.inside in (None, "."):
+            raise RefusedError("RESTORE_FAILED", f"Restore target escapes workspace: {wanted}")
         return place
 
     def discard(self, archive: str) -> None:
-        """Remove an archive whose file is back in place."""
-        self.open(archive)
-        Path(archive).unlink(missing_ok=True)
+        """Remove an archive whose file is back in place. Raises `RefusedError`."""
+        self._own(archive).unlink(missing_ok=True)
 
     def clear(self) -> tuple[int, int]:
         """Empty the bucket; how many archives and bytes went."""
