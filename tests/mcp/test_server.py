@@ -195,6 +195,16 @@ async def test_open_documents_and_runs_are_resources(
                 await client.read_resource(unknown)
 
 
+@proves("MCP-20")
+async def test_clients_learn_how_resources_are_named(daemon: Daemon, connect: Connect) -> None:
+    async with connect(daemon) as client:
+        templates = (await client.list_resource_templates()).resource_templates
+    assert [template.uri_template for template in templates] == [
+        "string://topics/{topic}",
+        "string://runs/{run_id}",
+    ]
+
+
 async def test_documents_of_other_users_are_not_shown(daemon: Daemon, connect: Connect) -> None:
     async with connect(daemon, user="owner") as client:
         await client.call_tool("string", {"topic": "secret", "cmd": "/write s.md\nhidden"})

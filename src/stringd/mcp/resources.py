@@ -23,6 +23,12 @@ class Listed(NamedTuple):
     mime_type: str
 
 
+TEMPLATES: Final = (
+    Listed(f"{TOPICS}{{topic}}", "Open document", "the document a topic shows", "text/markdown"),
+    Listed(f"{RUNS}{{run_id}}", "Run", "where a run stands, and its result", "text/plain"),
+)
+
+
 class UnknownResourceError(Exception):
     """No such document or run."""
 

@@ -12,7 +12,7 @@ from stringd import __version__
 from stringd.mcp import catalog
 from stringd.mcp.outcome import Outcome, shortened
 from stringd.mcp.ports import Caller, Ports
-from stringd.mcp.resources import Resources, UnknownResourceError
+from stringd.mcp.resources import TEMPLATES, Resources, UnknownResourceError
 from stringd.mcp.tools import Tools
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class McpServer:
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_resource_templates,
             on_read_resource=self._read_resource,
         )
         # Stateless: a restarted daemon serves every client on as if nothing had happened.
@@ -86,6 +87,21 @@ class McpServer:
                     mime_type=each.mime_type,
                 )
                 for each in found
+            ]
+        )
+
+    async def _list_resource_templates(
+        self, _ctx: "Context", _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    uri_template=each.uri,
+                    name=each.name,
+                    description=each.description,
+                    mime_type=each.mime_type,
+                )
+                for each in TEMPLATES
             ]
         )
 
