@@ -62,23 +62,34 @@ class GuardDefaults:
 
 
 _PLAIN: Final = GuardDefaults()
+# Tools that hand command lines to a shell: the one made for it, and topics that are shells.
+_SHELLS: Final = ("run_command", "string")
 
 
 class RunGuards:
-    """The guards of one run. They end with its segment, and every grant with them."""
+    """The guards of one run. They end with its segment, and every grant with them.
 
-    __slots__ = ("_guards", "defaults")
+    Those of a launched strategy have grants of their own under the policies of its `parent`.
+    """
 
-    def __init__(self, defaults: GuardDefaults = _PLAIN) -> None:
+    __slots__ = ("_guards", "_parent", "defaults")
+
+    def __init__(self, defaults: GuardDefaults = _PLAIN, parent: "RunGuards | None" = None) -> None:
         self.defaults = defaults
+        self._parent = parent
         self._guards: dict[str, Guard] = {}
 
     def of(self, tool: str) -> Guard:
         if tool not in self._guards:
-            forbidden = ForbiddenGlobs(places=self.defaults.forbidden_places)
-            commands = self.defaults.commands if tool == "run_command" else ()
-            self._guards[tool] = Guard(forbidden, commands)
+            self._guards[tool] = self._made(tool)
         return self._guards[tool]
+
+    def _made(self, tool: str) -> Guard:
+        if self._parent is not None:
+            above = self._parent.of(tool)
+            return Guard(above.forbidden, above.commands, read=above.read, write=above.write)
+        forbidden = ForbiddenGlobs(places=self.defaults.forbidden_places)
+        return Guard(forbidden, self.defaults.commands if tool in _SHELLS else ())
 
     def remember(self, tool: str, entry: SessionEntry) -> list[str]:
         """Keep a session answer; returns the chain as it is now."""

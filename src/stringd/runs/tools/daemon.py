@@ -1,12 +1,18 @@
 """`string` and `request_privileged`: the other parts of this daemon, and the gate beside it."""
 
+import re
 import shlex
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
 from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.web import allowed_address, checked_url
+from stringd.wire.topic import InvalidTopicError, parse_topic
+
+# A command whose argument is a web address. Text further on, such as what is written, is data.
+_OPENED: Final = re.compile(r"""\s*/[\w-]+\s+["'<]?((?i:https?)://[^\s"'>]+)""")
 
 
 class StringArguments(Arguments, frozen=True):
@@ -27,10 +33,23 @@ class String(CheckedTool[StringArguments]):
         if port is None:
             raise ToolFailure("unknown", "No topics are at hand here", recoverable=False)
         topic = args.topic or "run"
-        details = {"command": args.command, "topic": topic}
-        permissions = context.desk.permissions
-        await permissions.command(context.agent_name, self.name, args.command, details)
+        await self._allowed(topic, args.command, context)
         return ToolOutput(await port(topic, args.command, context.cwd))
+
+    async def _allowed(self, topic: str, command: str, context: ToolContext) -> None:
+        """A shell line is judged like any other, an address like one to fetch."""
+        try:
+            shell = parse_topic(topic).type == "bash"
+        except InvalidTopicError as error:
+            raise ToolFailure("not_found", str(error)) from None
+        opened = _OPENED.match(command)
+        if shell:
+            details = {"command": command, "topic": topic}
+            permissions = context.desk.permissions
+            await permissions.command(context.agent_name, self.name, command, details)
+        elif opened:
+            url, parts = checked_url(opened[1])
+            await allowed_address(self.name, url, parts, context, set())
 
 
 class PrivilegedArguments(Arguments, frozen=True):

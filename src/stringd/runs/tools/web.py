@@ -51,38 +51,34 @@ class Webfetch(CheckedTool[WebfetchArguments]):
         limit = args.timeout or 30.0
         url, granted = args.url, set[tuple[str, str]]()
         for _ in range(_MAX_HOPS + 1):
-            url, parts = _checked(url)
-            address = await self._allowed(url, parts, context, granted)
+            url, parts = checked_url(url)
+            address = await allowed_address(self.name, url, parts, context, granted)
             found = await _fetch(url, parts, address, limit)
             if isinstance(found, Page):
                 return await _answer(found, args.format or "markdown")
             url = found
         raise ToolFailure("command_failed", f"More than {_MAX_HOPS} redirects: {args.url}")
 
-    async def _allowed(
-        self,
-        url: str,
-        parts: SplitResult,
-        context: ToolContext,
-        granted: set[tuple[str, str]],
-    ) -> str:
-        """The address to connect to, public or allowed. Raises `Denied` or `ToolFailure`."""
-        host = parts.hostname or ""
-        try:
-            found = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
-        except (OSError, UnicodeError) as error:
-            raise ToolFailure("command_failed", f"Cannot resolve {host}: {error}") from None
-        # A site that sends us on to itself needs no second yes, unless its name moved meanwhile.
-        site = (parts.netloc, found.address)
-        if found.reach == "private" and site not in granted:
-            details = {"url": url, "address": found.address, "why": "not a public address"}
-            permissions = context.desk.permissions
-            await permissions.address(context.agent_name, self.name, url, details)
-            granted.add(site)
-        return found.address
+
+async def allowed_address(
+    tool: str, url: str, parts: SplitResult, context: ToolContext, granted: set[tuple[str, str]]
+) -> str:
+    """The address to connect to, public or allowed. Raises `Denied` or `ToolFailure`."""
+    host = parts.hostname or ""
+    try:
+        found = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
+    except (OSError, UnicodeError) as error:
+        raise ToolFailure("command_failed", f"Cannot resolve {host}: {error}") from None
+    # A site that sends us on to itself needs no second yes, unless its name moved meanwhile.
+    site = (parts.netloc, found.address)
+    if found.reach == "private" and site not in granted:
+        details = {"url": url, "address": found.address, "why": "not a public address"}
+        await context.desk.permissions.address(context.agent_name, tool, url, details)
+        granted.add(site)
+    return found.address
 
 
-def _checked(url: str) -> tuple[str, SplitResult]:
+def checked_url(url: str) -> tuple[str, SplitResult]:
     """The address as it will be requested, `..` and all resolved. Raises `ToolFailure`."""
     import httpx2
 
