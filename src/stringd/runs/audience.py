@@ -6,15 +6,12 @@ that run, told so, and can come back with `subscribe {fromSeq}`; it holds up nob
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from uuid import uuid4
 
 from stringd.runs.clock import timestamp
 from stringd.wire.runs import encode
 from stringd.wire.runs.messages import Error, Message
-
-if TYPE_CHECKING:
-    from stringd.runs.run import Run
 
 # A burst of a thousand runs fits. Frames are shared between clients, so many stuck ones cost one.
 MAX_FRAMES: Final = 10_000
@@ -103,19 +100,19 @@ class Client:
         if self.full:
             self._roomy.clear()
 
-    def offer(self, run: "Run", seq: int, frame: bytes) -> None:
-        """Queue a broadcast, or take this client off the run when it is too far behind."""
+    def offer(self, run_id: str, seq: int, frame: bytes) -> bool:
+        """Queue a broadcast; False when this client is too far behind to hear more of the run."""
         if not self.full:
             self.push(frame)
-            return
-        run.subscribers.pop(self, None)
-        self.runs.discard(run.id)
+            return True
+        self.runs.discard(run_id)
         self.reply(
             Error(
                 code="SUBSCRIBER_BEHIND",
-                message=f"Too slow for run {run.id}: nothing after event {seq - 1} was queued. "
+                message=f"Too slow for run {run_id}: nothing after event {seq - 1} was queued. "
                 f"Send subscribe with fromSeq {seq} to go on.",
-                run_id=run.id,
+                run_id=run_id,
                 next_seq=seq,
             )
         )
+        return False

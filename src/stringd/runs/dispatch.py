@@ -2,51 +2,33 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, NamedTuple
 
 from stringd.runs.audience import Client
 from stringd.runs.errors import RefusedError, RunsError
 from stringd.wire.runs import Refusal, decode_request, messages, requests
 
-if TYPE_CHECKING:
-    from stringd.runs.service import RunService
-
 log = logging.getLogger(__name__)
 
 Answer = messages.Message | None
+Now = Callable[[Any, Client], Answer]
+Later = Callable[[Any, Client], Awaitable[Answer]]
+
+
+class Handlers(NamedTuple):
+    """By kind of request: those answered before the next frame, and those that take a while."""
+
+    now: Mapping[type, Now]
+    later: Mapping[type, Later]
 
 
 class Dispatcher:
-    """Frames in, service calls out. Answers go to the client the frame came from."""
+    """Frames in, handlers called. Answers go to the client the frame came from."""
 
-    def __init__(self, service: "RunService") -> None:
-        self._service = service
-        self._now: dict[type, Callable[[Any, Client], Answer]] = {
-            requests.Ping: lambda _request, _client: messages.Pong(),
-            requests.StartRun: service.start_run,
-            requests.ContinueRun: service.continue_run,
-            requests.StopRun: lambda request, _client: service.stop_run(request.run_id),
-            requests.UserInput: lambda request, _client: service.user_input(request),
-            requests.QuestionResponse: lambda request, _: service.question_response(request),
-            requests.PermissionDecision: service.permission_decision,
-            requests.UpdatePolicy: lambda request, _client: service.update_policy(request),
-            requests.SteerRun: service.steer_run,
-            requests.Subscribe: service.subscribe,
-            requests.Unsubscribe: lambda request, client: service.unsubscribe(
-                request.run_id, client
-            ),
-            requests.ListStrategies: self._list_strategies,
-        }
-        self._later: dict[type, Callable[[Any, Client], Awaitable[Answer]]] = {
-            requests.PrepareRun: service.prepare_run,
-            requests.ListRuns: self._list_runs,
-            requests.GetTimeline: lambda request, _client: service.timeline(request.run_id),
-        }
-
-    def handle(self, request: type, answer: Callable[[Any, Client], Awaitable[Answer]]) -> None:
-        """Plug in, or replace, the handler of one kind of request."""
-        self._later[request] = answer
+    def __init__(self, handlers: Handlers, gone: Callable[[Client], None]) -> None:
+        self._handlers = handlers
+        self._gone = gone
 
     def receive(self, client: Client, frame: str | bytes) -> None:
         request = decode_request(frame)
@@ -57,49 +39,38 @@ class Dispatcher:
                 )
             )
             return
-        sync = self._now.get(type(request))
-        if sync is not None:
-            self._answer_now(sync, request, client)
+        now = self._handlers.now.get(type(request))
+        if now is not None:
+            _answer_now(now, request, client)
         else:
-            later = self._later.get(type(request), _not_implemented)
-            self.background(client, self._answer_later(later, request, client))
+            later = self._handlers.later.get(type(request), _not_implemented)
+            background(client, _answer_later(later, request, client))
 
     def gone(self, client: Client) -> None:
-        self._service.disconnect(client)
+        self._gone(client)
 
-    def background(self, client: Client, work: Coroutine[Any, Any, None]) -> None:
-        """Do work for a client without keeping its next frame waiting."""
-        task = asyncio.create_task(work)
-        client.tasks.add(task)
-        task.add_done_callback(client.tasks.discard)
 
-    def _answer_now(
-        self, handler: Callable[[Any, Client], Answer], request: requests.Request, client: Client
-    ) -> None:
-        try:
-            answer = handler(request, client)
-        except Exception as error:  # noqa: BLE001  # one bad request must not end the connection
-            answer = _error(error)
-        _send(answer, request, client)
+def background(client: Client, work: Coroutine[Any, Any, None]) -> None:
+    """Do work for a client without keeping its next frame waiting."""
+    task = asyncio.create_task(work)
+    client.tasks.add(task)
+    task.add_done_callback(client.tasks.discard)
 
-    async def _answer_later(
-        self,
-        handler: Callable[[Any, Client], Awaitable[Answer]],
-        request: requests.Request,
-        client: Client,
-    ) -> None:
-        try:
-            answer = await handler(request, client)
-        except Exception as error:  # noqa: BLE001  # one bad request must not end the connection
-            answer = _error(error)
-        _send(answer, request, client)
 
-    def _list_strategies(self, _request: requests.ListStrategies, _client: Client) -> Answer:
-        return messages.StrategyList(runs=self._service.summaries())
+def _answer_now(handler: Now, request: requests.Request, client: Client) -> None:
+    try:
+        answer = handler(request, client)
+    except Exception as error:  # noqa: BLE001  # one bad request must not end the connection
+        answer = _error(error)
+    _send(answer, request, client)
 
-    async def _list_runs(self, request: requests.ListRuns, _client: Client) -> Answer:
-        cwd = request.cwd if isinstance(request.cwd, str) else None
-        return messages.RunList(runs=await self._service.overviews(cwd))
+
+async def _answer_later(handler: Later, request: requests.Request, client: Client) -> None:
+    try:
+        answer = await handler(request, client)
+    except Exception as error:  # noqa: BLE001  # one bad request must not end the connection
+        answer = _error(error)
+    _send(answer, request, client)
 
 
 def _send(answer: Answer, request: requests.Request, client: Client) -> None:

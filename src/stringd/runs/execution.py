@@ -15,6 +15,7 @@ from stringd.runs.segment import Segment
 from stringd.runs.steering import Steer
 from stringd.runs.store import RunStore
 from stringd.runs.strategy.templates import Templates
+from stringd.runs.substrategies import Launcher
 from stringd.wire.runs import messages
 from stringd.wire.runs.types import ErrorInfo
 
@@ -103,6 +104,7 @@ class Executor:
             concurrent_broadcast=self._concurrent_broadcast,
             journal=journal,
         )
+        segment.desk.launch = Launcher(segment)
         try:
             result = await segment.execute(journal.input if journal else text)
         except ExecutionError as error:

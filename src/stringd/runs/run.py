@@ -111,7 +111,8 @@ class Run:
         else:
             self._held.append(raw)
         for client in tuple(self.subscribers):
-            client.offer(self, self.seq, raw)
+            if not client.offer(self.id, self.seq, raw):
+                self.subscribers.pop(client, None)
         return raw
 
     def observe(self, message: Broadcast) -> None:

@@ -1,6 +1,7 @@
 """One execution of a run's flow: the stage flows act on and the observer agents report to."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -9,10 +10,13 @@ from msgspec import UNSET
 
 from stringd.runs import timeline
 from stringd.runs.agents import Agent, Body, CustomBody, UserBody
+from stringd.runs.budgets import Budget
 from stringd.runs.clock import timestamp
-from stringd.runs.equipment import run_desk
+from stringd.runs.consent import verdicts
 from stringd.runs.flows import run_entry
 from stringd.runs.guard.guards import RunGuards
+from stringd.runs.guard.paths import Workspace
+from stringd.runs.guard.permissions import Permissions
 from stringd.runs.hooks import Hooks
 from stringd.runs.journal import Journal
 from stringd.runs.ledger import Ledger
@@ -27,6 +31,7 @@ from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.templates import Templates
 from stringd.runs.tools.desk import Desk
 from stringd.runs.tools.port import ToolContext
+from stringd.runs.trash import Trash
 from stringd.wire.runs import messages
 from stringd.wire.runs.stream import AgentStreamEvent, Text
 from stringd.wire.runs.types import (
@@ -75,12 +80,20 @@ class Segment:
         return self.run.policies
 
     def _make_desk(self) -> Desk:
-        from stringd.runs.substrategies import Launcher  # launched strategies are segments too
-
-        prepared, guards = self.prepared, self.make_guards()
-        desk = run_desk(self.run, prepared, prepared.equipment, self.store, guards)
-        desk.launch = Launcher(self)
-        return desk
+        """Grants, budget and to-dos begin and end with the segment."""
+        prepared, equipment = self.prepared, self.prepared.equipment
+        cwd = Path(prepared.settings.cwd)
+        decide = verdicts(self.run, self.store)
+        return Desk(
+            permissions=Permissions(Workspace(cwd), self.make_guards(), decide),
+            data_dir=equipment.data_dir,
+            trash=Trash(equipment.data_dir / "trash", cwd),
+            mutated=partial(self.store.append, self.run.id),
+            budget=Budget(equipment.limits.tightened(prepared.limits)),
+            skills=prepared.skills,
+            mcp=prepared.mcp,
+            ports=equipment.ports,
+        )
 
     async def execute(self, message: str) -> str:
         """The entry flow's final text. Raises `ExecutionError`."""

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from stringd.runs.agents import Agent
 from stringd.runs.errors import ExecutionError
@@ -17,13 +16,15 @@ from stringd.runs.segment import Segment
 from stringd.runs.skills import find_skills
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.discover import PROJECT_FOLDERS, discover
+from stringd.runs.timeline import ModelTurn
 from stringd.runs.tools.desk import Launched
 from stringd.wire.runs.stream import ToolResult
-from stringd.wire.runs.types import AgentCallResult, ConversationHistory
-
-if TYPE_CHECKING:
-    from stringd.runs.timeline import ModelTurn
-    from stringd.wire.runs.types import ConversationRecord, RetentionEvent
+from stringd.wire.runs.types import (
+    AgentCallResult,
+    ConversationHistory,
+    ConversationRecord,
+    RetentionEvent,
+)
 
 
 class Launcher:
@@ -46,6 +47,7 @@ class Launcher:
         pool = prepared.equipment.pool
         prepared.mcp = await pool.connect(prepared.servers, prepared.strategy, cwd, None)
         child = ChildSegment(parent, prepared, message)
+        child.desk.launch = Launcher(child)
         try:
             text = await child.execute(message)
         finally:
@@ -126,10 +128,10 @@ class ChildSegment(Segment):
     async def steer(self, agent: Agent, message: str) -> str:  # noqa: ARG002
         return message
 
-    async def record(self, record: "ConversationRecord", path: str) -> None:
+    async def record(self, record: ConversationRecord, path: str) -> None:
         pass
 
-    async def retention(self, event: "RetentionEvent") -> None:
+    async def retention(self, event: RetentionEvent) -> None:
         pass
 
     async def _ask_input(self, agent_name: str) -> str:
@@ -141,7 +143,7 @@ class ChildSegment(Segment):
 class _NoLedger(Ledger):
     """Keeps nothing: the tool call that launched the child is what a resumed run looks at."""
 
-    def turn(self, turn: "ModelTurn") -> None:
+    def turn(self, turn: ModelTurn) -> None:
         pass
 
     async def begin(self, key: str, agent_name: str, tool: str, args: str, *, sure: bool) -> None:
