@@ -94,8 +94,11 @@ def test_a_link_is_written_through_and_stays_a_link(person: Person) -> None:
 @proves("FILE-11")
 def test_a_directory_is_not_overwritten(person: Person) -> None:
     person.put("dir/a.md", "x")
-    for command in ("/write dir\nx", "/edit dir\nx", "/append dir\nx"):
-        assert person.fails(command).code == "LOAD_ERROR"
+    for command in ("/write dir\nx", "/edit dir\nx"):
+        assert person.fails(command).text == (
+            "ERROR(INTERNAL_ERROR): Write failed: dir: it is a directory. Use /ls to list it."
+        )
+    assert person.fails("/append dir\nx").code == "LOAD_ERROR"
     assert person.read("dir/a.md") == b"x"
     assert [*person.home.iterdir()] == [person.home / "dir"]
 

@@ -66,6 +66,19 @@ def test_a_binary_file_is_named_as_one(person: Person) -> None:
         assert refused.message.startswith("Failed to read data.bin: it is a binary file")
 
 
+@proves("FILE-13", "CMD-32")
+@pytest.mark.parametrize("command", ["/write", "/edit"])
+def test_a_binary_file_is_overwritten_whole_and_comes_back(person: Person, command: str) -> None:
+    data = b"\x7fELF\r\n\0\xff" * 100
+    person.put("data.bin", data)
+    reply = person.chanflow(f"<𝒞=string:file:main>\n{command} data.bin\none\ntwo\n</𝒞>")
+    assert "✓ data.bin — Added 2 lines (overwrote text this topic had not read" in reply
+    assert reply.endswith("\n\n1 +│ one\n2 +│ two\n</𝒞>\n")
+    assert person.read("data.bin") == b"one\ntwo"
+    person.gets("/undo")
+    assert person.read("data.bin") == data
+
+
 @proves("FILE-16")
 def test_a_directory_is_no_document(person: Person) -> None:
     person.put("dir/a.md", "x")
@@ -92,16 +105,18 @@ def test_a_dangling_link_is_a_missing_file(person: Person) -> None:
     assert person.fails("/append link.md\nx").code == "NOT_FOUND"
     (person.home / "loop.md").symlink_to(person.home / "loop.md")
     assert person.fails("/open loop.md").code in ("NOT_FOUND", "LOAD_ERROR")
-    assert person.fails("/write loop.md\nx").code in ("NOT_FOUND", "LOAD_ERROR")
+    assert person.fails("/write loop.md\nx").code in ("NOT_FOUND", "INTERNAL_ERROR")
 
 
 @proves("FILE-14")
 def test_a_pipe_or_device_never_blocks_a_reader(person: Person) -> None:
     os.mkfifo(person.home / "pipe.md")
-    for command in ("/open pipe.md", "/edit pipe.md", "/write pipe.md\nx", "/verify pipe.md#x"):
+    for command in ("/open pipe.md", "/edit pipe.md", "/append pipe.md\nx", "/verify pipe.md#x"):
         refused = person.fails(command)
         assert refused.code == "LOAD_ERROR"
         assert refused.message == "Failed to read pipe.md: it is not a regular file"
+    refused = person.fails("/write pipe.md\nx")
+    assert refused.message == "Write failed: pipe.md: it is not a regular file"
     for device in ("/dev/zero", "/dev/tty"):
         path = Path(device)
         with pytest.raises(CommandError):

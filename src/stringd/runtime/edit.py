@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.documents import Diff, DocumentError, diff
+from stringd.documents.diffs import DEFAULT_CONTEXT, DEFAULT_MAX_LINES
 from stringd.runtime import undo
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import (
@@ -61,7 +62,8 @@ def edit_file(
         before = _read(file, rules)
         if before is not None:
             _check_free(call, file, before, rules)
-        old = before.text if before else ""
+        # Of a binary file there is nothing to keep or to show.
+        old = before.text if before and not before.binary else ""
         try:
             new = change(old)
         except DocumentError as error:
@@ -72,7 +74,8 @@ def edit_file(
         _write(call, file, before, data, rules)
     blind = before is not None and file.real not in call.session.seen_files
     call.session.saw(file.real, digest(data))
-    context, limit = _setting(call, "_diff_context", 0, 3), _setting(call, "_diff_max_lines", 1, 50)
+    context = call.session.number("_diff_context", 0, DEFAULT_CONTEXT)
+    limit = call.session.number("_diff_max_lines", 1, DEFAULT_MAX_LINES)
     return Edited(new, len(data), blind, diff(old, new, context, limit))
 
 
@@ -150,11 +153,14 @@ def _write(
 def _read(file: FilePath, rules: EditRules) -> FileText | None:
     """The file as it is; None when it may be, and is, new."""
     try:
-        return read_text(file)
+        return read_text(file, binary_too=rules.may_create)
     except CommandError as error:
-        if error.code != "NOT_FOUND" or not rules.may_create or exists(file):
+        if not rules.may_create or (error.code == "NOT_FOUND" and exists(file)):
             raise
-        return None
+        if error.code == "NOT_FOUND":
+            return None
+        reason = error.message.replace("Failed to read", "Write failed:", 1)
+        raise CommandError("INTERNAL_ERROR", reason) from error
 
 
 def _check_free(call: "Call", file: FilePath, before: FileText, rules: EditRules) -> None:
@@ -176,8 +182,3 @@ def _changed(file: FilePath) -> CommandError:
         "It changed since this topic last read it.\n"
         f"Recovery: run /edit {file.typed} to see the current text, then edit that.",
     )
-
-
-def _setting(call: "Call", name: str, least: int, default: int) -> int:
-    text = call.session.variables.get(name, "").strip()
-    return int(text) if text.isdecimal() and len(text) < 10 and int(text) >= least else default

@@ -27,6 +27,7 @@ class FileText(NamedTuple):
     mode: int
     marked: bool = False
     """Whether the file starts with a byte order mark."""
+    binary: bool = False
 
     @property
     def data(self) -> bytes:
@@ -50,10 +51,11 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def read_text(file: FilePath) -> FileText:
+def read_text(file: FilePath, *, binary_too: bool = False) -> FileText:
     """Read a text file. Raises `CommandError`; messages name the path as it was typed."""
     data, mode = _read(file)
-    if b"\0" in data[:_SNIFFED]:
+    binary = b"\0" in data[:_SNIFFED]
+    if binary and not binary_too:
         raise CommandError(
             "LOAD_ERROR",
             f"Failed to read {file.typed}: it is a binary file ({len(data)} bytes).\n"
@@ -61,7 +63,7 @@ def read_text(file: FilePath) -> FileText:
         )
     marked = data.startswith(BOM_UTF8)
     text = decode(data[len(BOM_UTF8) :] if marked else data)
-    return FileText(text, digest(data), mode, marked)
+    return FileText(text, digest(data), mode, marked, binary)
 
 
 def _read(file: FilePath) -> tuple[bytes, int]:

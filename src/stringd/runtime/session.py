@@ -79,6 +79,11 @@ class Session:
         if len(self.seen_files) > MAX_SEEN_FILES:
             del self.seen_files[next(iter(self.seen_files))]
 
+    def number(self, variable: str, least: int, default: int) -> int:
+        """A setting among the variables; the default when it is not a number of that size."""
+        text = self.variables.get(variable, "").strip()
+        return int(text) if text.isdecimal() and len(text) < 10 and int(text) >= least else default
+
     def meta(self) -> "Meta | None":
         """The open document as the head event shows it."""
         return None if self.location is None else self.location.meta(len(self.history))

@@ -68,6 +68,21 @@ def test_source_is_shown_with_numbers(person: Person) -> None:
     assert person.fails("/edit no.md").text == "ERROR(NOT_FOUND): File not found: no.md"
 
 
+@proves("CMD-09")
+def test_a_view_is_cut_where_a_variable_says(person: Person) -> None:
+    person.put("a.txt", "1\n2\n3\n4\n5")
+    person.gets("/set _edit_max_lines = 2")
+    assert person.gets("/edit a.txt") == (
+        "[editing: a.txt]\n---\n1 | 1\n2 | 2\n... (3 more lines, truncated at 2 lines)\n\n(5 lines)"
+    )
+    assert person.gets("/edit a.txt:L4-L5").endswith("\n---\n4 | 4\n5 | 5\n\n(2 lines)")
+    person.put("long.txt", "\n".join(["x"] * 120))
+    for value in ("0", "many"):
+        person.gets(f"/set _edit_max_lines = {value}")
+        shown = person.gets("/edit long.txt")
+        assert "\n100 | x\n... (20 more lines, truncated at 100 lines)\n\n(120 lines)" in shown
+
+
 @proves("CMD-11")
 def test_a_whole_file_is_replaced(person: Person) -> None:
     person.put("a.md", "old\n")

@@ -30,9 +30,9 @@ from stringd.runtime.commands.orders import (
     Order,
     file_of,
     read_order,
-    refuse_directory_name,
     refuse_lines,
     unquoted,
+    whole_file_of,
 )
 from stringd.runtime.edit import Edited, EditRules, edit_file, revert
 from stringd.runtime.errors import CommandError
@@ -101,7 +101,7 @@ def _write(call: Call) -> Result:
     if order.target.block is not None:
         return _edit_block(call, order)
     refuse_lines(order)
-    refuse_directory_name(order)
+    file = whole_file_of(call, order)
     text = order.text
     rules = EditRules(
         may_create=True,
@@ -109,7 +109,7 @@ def _write(call: Call) -> Result:
         makes_directories=True,
         force="--force" in order.switches,
     )
-    done = edit_file(call, file_of(call, order), lambda old: _in_style(old, text), rules)
+    done = edit_file(call, file, lambda old: _in_style(old, text), rules)
     message = f"Written: {order.typed} ({done.size} bytes, {line_count(text)} lines)"
     return _confirmation(order.typed, message, done, whole=True)
 
@@ -133,9 +133,9 @@ def _edit(call: Call, order: Order) -> Result:
         return _edit_block(call, order)
     if target.first is not None and target.last is not None:
         return _replace_lines(call, order, target.first, target.last, text)
-    refuse_directory_name(order)
     rules = EditRules(may_create=True, force="--force" in order.switches)
-    done = edit_file(call, file_of(call, order), lambda old: _in_style(old, text), rules)
+    file = whole_file_of(call, order)
+    done = edit_file(call, file, lambda old: _in_style(old, text), rules)
     message = f"Edited {order.typed} ({done.lines} lines, whole file)"
     return _confirmation(order.typed, message, done, whole=True)
 
@@ -190,7 +190,9 @@ def _view(call: Call, order: Order, file: FilePath) -> Result:
             shown = lines_text(text, target.first, target.last)
         except DocumentError as error:
             raise CommandError(error.code, error.message(file.typed)) from error
-    return Result.page(f"[editing: {order.typed}]", numbered(shown, first))
+    limit = call.session.number("_edit_max_lines", 1, 100)
+    cut = limit if "_edit_max_lines" in call.session.variables else None
+    return Result.page(f"[editing: {order.typed}]", numbered(shown, first, cut))
 
 
 def _edit_block(call: Call, order: Order) -> Result:

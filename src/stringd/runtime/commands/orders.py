@@ -45,14 +45,6 @@ def read_order(
     return Order(target, typed, switches, text)
 
 
-def refuse_directory_name(order: Order) -> None:
-    """A file must not appear where a directory was named."""
-    if order.target.path.endswith("/"):
-        raise CommandError(
-            "INVALID_TARGET", f"A name that ends in / is a directory's: {order.target.path}"
-        )
-
-
 def refuse_lines(order: Order) -> None:
     """Writing a whole file where lines of it were named would lose the rest."""
     if order.target.first is not None:
@@ -74,6 +66,16 @@ def file_of(call: Call, order: Order) -> FilePath:
         raise CommandError("INVALID_TARGET", "The open document is no local file.")
     file = locate(call, location.uri)
     return file._replace(typed=call.session.shown(location.uri))
+
+
+def whole_file_of(call: Call, order: Order) -> FilePath:
+    """The file an order writes whole; it must not appear where a directory was named."""
+    file = file_of(call, order)
+    if file.typed.endswith("/"):
+        raise CommandError(
+            "INVALID_TARGET", f"A name that ends in / is a directory's: {file.typed}"
+        )
+    return file
 
 
 def unquoted(text: str) -> str:
