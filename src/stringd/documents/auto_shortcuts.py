@@ -29,7 +29,9 @@ class AutoShortcuts:
         stem = ""
         if len(label) <= LONG_LABEL and _NAMEABLE.fullmatch(label):
             stem = "-".join(label.lower().split())
-        ident = self._free(stem, first=stem, number=2) if stem else self._free("link", "link-1", 1)
+        ident = stem or "link-1"
+        if ident in self._taken:
+            ident = self._numbered(stem, 2) if stem else self._numbered("link", 1)
         self._taken.add(ident)
         self.targets[ident] = target
         return ident
@@ -38,14 +40,13 @@ class AutoShortcuts:
         """An id for a shortcut of included text: its own, unless something else has it."""
         if self.targets.get(ident) == target:
             return ident
-        free = self._free(ident, first=ident, number=2)
+        free = self._numbered(ident, 2) if ident in self._taken else ident
         self._taken.add(free)
         self.targets[free] = target
         return free
 
-    def _free(self, stem: str, first: str, number: int) -> str:
-        if first not in self._taken:
-            return first
+    def _numbered(self, stem: str, number: int) -> str:
+        """The next free `stem-N`, from `number` on."""
         # Counting on from the last number given keeps a thousand equal labels linear.
         at = max(number, self._next.get(stem, number))
         while f"{stem}-{at}" in self._taken:

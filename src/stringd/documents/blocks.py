@@ -13,7 +13,7 @@ from msgspec import Struct
 from stringd.documents.diagnostics import Finding
 from stringd.documents.scan import Fences, blank, line_end, line_start, occurrences
 
-_MARKER = re.compile(r"<!-- ([#/])([A-Za-z0-9_-]+) -->[ \t\r]*(?:\n|\Z)")
+_MARKER = re.compile(r"<!-- ([#/])([A-Za-z0-9_-]++) -->[ \t\r]*+(?:\n|\Z)")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S[^\n]*)")
 _UNSLUGGED = re.compile(r"[^\w\s-]")
 _SPACES = re.compile(r"\s+")
@@ -69,19 +69,18 @@ def _in_slug(char: str) -> bool:
 def markers(source: str, fences: Fences, start: int) -> list[Marker]:
     """Every marker line outside fences."""
     found: list[Marker] = []
-    for hit in occurrences(source, "<!-- ", start):
-        match = _MARKER.match(source, hit)
-        if match is None:
-            continue
+    for match in _MARKER.finditer(source, start):
+        hit, end = match.span()
         first = hit
         # Nearly every marker starts its line; only an indented one needs a look back.
         if hit > start and source[hit - 1] != "\n":
             first = line_start(source, hit, start)
             if not blank(source, first, hit):
                 continue
-        if not fences.covers(hit):
-            mark, ident = match.groups()
-            found.append(Marker(first, match.end(), mark == "#", ident))
+        if fences.all and fences.covers(hit):
+            continue
+        mark, ident = match.groups()
+        found.append(Marker(first, end, mark == "#", ident))
     return found
 
 

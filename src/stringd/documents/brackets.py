@@ -5,18 +5,19 @@ looked at.
 """
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
 from stringd.documents.directives import Directive, read_directive
 from stringd.documents.links import Link, links
-from stringd.documents.scan import Fences, line_end, line_start
+from stringd.documents.scan import Fences
 
 _DEFINITION = re.compile(
     r"\[([^\[\]\n^][^\[\]\n]*)\]:[ \t]*(?:<([^<>\n]*)>|([^\s<][^\s]*))"
     r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?[ \t\r]*(?:\n|\Z)"""
 )
+_FOLLOWERS: Final = frozenset("([:")
 _OTHER_DIRECTIVE = re.compile(r"\[![^\[\]\n]*\]\([^\n]*\)[ \t\r]*(?:\n|\Z)")
 
 
@@ -40,26 +41,31 @@ class Bracketed(NamedTuple):
 def bracketed(source: str, fences: Fences, start: int) -> Bracketed:
     """Find everything in brackets, in time linear in the text."""
     found = Bracketed([], [], [])
+    add = found.links.extend
+    fenced = bool(fences.all)
     position = start
     hit = source.find("]", start)
     while hit >= 0:
-        follower = source[hit + 1 : hit + 2]
-        if follower != "(" and follower != "[" and follower != ":":
+        if source[hit + 1 : hit + 2] not in _FOLLOWERS:
             hit = source.find("]", hit + 1)
             continue
-        fence = fences.around(hit)
-        if fence is None:
-            first = line_start(source, hit, position)
-            position = line_end(source, hit)
-            _read_line(source, first, position, found)
-        else:
+        if fenced and (fence := fences.around(hit)) is not None:
             position = fence.end
+        else:
+            # A search in vain gives -1: the line then starts or ends where the text does.
+            first = source.rfind("\n", position, hit) + 1 or position
+            position = source.find("\n", hit) + 1 or len(source)
+            line = source[first:position]
+            if line[0] == "[" or line[0].isspace():
+                _read_line(line, first, found)
+            else:
+                add(links(line, first))
         hit = source.find("]", position)
     return found
 
 
-def _read_line(source: str, first: int, end: int, found: Bracketed) -> None:
-    line = source[first:end]
+def _read_line(line: str, first: int, found: Bracketed) -> None:
+    """Read a line that may be a directive or a definition: its first bracket opens it."""
     indent = len(line) - len(line.lstrip())
     if line[indent] != "[":
         found.links.extend(links(line, first))
@@ -73,6 +79,6 @@ def _read_line(source: str, first: int, end: int, found: Bracketed) -> None:
             return
     elif (match := _DEFINITION.match(line, indent)) is not None:
         target = match[2] if match[2] is not None else match[3]
-        found.definitions.append(Definition(first, end, match[1], target))
+        found.definitions.append(Definition(first, first + len(line), match[1], target))
         return
     found.links.extend(links(line, first))

@@ -192,13 +192,12 @@ class Document:
 
     @cached_property
     def defined(self) -> Defined:
-        if "[@" not in self.source:
-            return Defined({}, {}, [])
+        source = self.source
         inline = [
             (link.start, shortcut)
             for link in self.links
-            if self.source[link.start + 1] == "@"
-            and (shortcut := defined_shortcut(self.source, link)) is not None
+            if source[link.start + 1] == "@"
+            and (shortcut := defined_shortcut(source, link)) is not None
         ]
         return define(inline, self.definitions)
 
@@ -242,12 +241,10 @@ class Document:
     @cached_property
     def _uses(self) -> list[tuple[str, str]]:
         """Id and label of every `[Label][@id]`."""
-        if "][@" not in self.source:
-            return []
         return [
             (ident, self.source[link.start + 1 : link.label_end])
             for link in self.links
-            if (ident := used_shortcut(link)) is not None
+            if link.name is not None and (ident := used_shortcut(link)) is not None
         ]
 
     def find_block(self, ident: str) -> BlockSpan | None:

@@ -34,18 +34,17 @@ _TARGET = re.compile(
     r"""(?:[ \t]++(?:"[^"\n]*+"|'[^'\n]*+'|\([^()\n]*+\)))?+[ \t]*+\)"""
 )
 _NAME = re.compile(r"\[([^\[\]\n]*+)\]")
-_SIMPLE = re.compile(r"(?<!!)\[[^\[\]]*+\]\(([^\s()<>\"']++)\)")
+_SIMPLE = re.compile(r"\[([^\[\]]*+)\]\(([^\s()<>\"']++)\)")
 
 
 def links(line: str, offset: int = 0) -> list[Link]:
     """The links of one line, in the order they close; `offset` is where the line starts."""
-    if "`" not in line and "\\" not in line and "][" not in line:
+    if "`" not in line and "\\" not in line and "][" not in line and "![" not in line:
         simple: list[Link] = []
         for match in _SIMPLE.finditer(line):
             first, last = match.span()
-            target = match[1]
-            close = last - len(target) - 3
-            simple.append(Link(offset + first, offset + close, offset + last, target, None, False))
+            close = offset + match.end(1)
+            simple.append(Link(offset + first, close, offset + last, match[2], None, False))
         if len(simple) == line.count("]("):
             return simple
     return _scan(line, offset)

@@ -173,18 +173,19 @@ class _Walk:
         """The rendered text of `document.source[start:end]`."""
         source = document.source
         pieces: list[str] = []
+        add = pieces.append
         position = start
         for first, last, instead in self.changes(document):
             if first < position:
                 continue
             if last > end:
                 break
-            pieces.append(source[position:first])
+            add(source[position:first])
             position = last
             if isinstance(instead, str):
-                pieces.append(instead)
+                add(instead)
             elif isinstance(instead, Link):
-                pieces.append(self.tail(document, instead))
+                add(self.tail(document, instead))
             elif self.resolve is not None:
                 pieces += [self.included(document, instead), "\n" * (source[last - 1] == "\n")]
         pieces.append(source[position:end])
@@ -204,8 +205,6 @@ class _Walk:
     def tail(self, document: Document, link: Link) -> str:
         """What follows a link's label."""
         source = document.source
-        if (defined := document.defined.inline.get(link.start)) is not None:
-            return f"][@{self.page_id(document, defined)}]"
         label = source[link.start + 1 : link.label_end]
         target = link.target
         if target is None:
@@ -216,7 +215,14 @@ class _Walk:
                 return source[link.label_end : link.end]
             if link.image or not shortens(target):
                 return f"]({target})"
-        ident = self.auto.id_for(label, self.absolute(document, target))
+        elif (
+            label.startswith("@")
+            and (defined := document.defined.inline.get(link.start)) is not None
+        ):
+            return f"][@{self.page_id(document, defined)}]"
+        if document is not self.root:
+            target = self.absolute(document, target)
+        ident = self.auto.id_for(label, target)
         return f"][@{ident}]" if label else f"{ident}][@{ident}]"
 
     def shown(self, document: Document, ident: str) -> str:
@@ -299,20 +305,18 @@ def _link_changes(document: Document, *, own_ids: bool) -> list[_Change]:
         target = link.target
         defined = inline.get(link.start) if inline else None
         if defined is not None:
-            changes.append(_label_change(source, link))
+            # `[@id Label](…)` shows `Label`, and `[@id](…)` its id.
+            start, end = link.start + 1, link.label_end
+            label = source[start + 1 : end].lstrip(ID_CHARACTERS).lstrip()
+            label = label or source[start + 1 : end]
+            if own_ids and "[" not in label:
+                changes.append((start, link.end, f"{label}][@{defined}]"))
+                continue
+            changes.append((start, end - len(label), ""))
             if own_ids:
-                changes.append((link.label_end, link.end, f"][@{defined}]"))
+                changes.append((end, link.end, f"][@{defined}]"))
                 continue
         elif target is not None and (link.image or not shortens(target)):
             continue
         changes.append((link.label_end, link.end, link))
     return changes
-
-
-def _label_change(source: str, link: Link) -> _Change:
-    """`[@id Label](…)` shows `Label`, and `[@id](…)` its id."""
-    start, end = link.start + 1, link.label_end
-    after_id = source[start + 1 : end].lstrip(ID_CHARACTERS).lstrip()
-    if not after_id:
-        return start, start + 1, ""
-    return start, end - len(after_id), ""

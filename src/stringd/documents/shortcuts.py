@@ -67,31 +67,37 @@ class Defined(NamedTuple):
 
 def define(inline: list[tuple[int, Shortcut]], lines: list[Definition]) -> Defined:
     """Give every definition an id that resolves: first come, inline before reference lines."""
-    wanted = {shortcut.id for _, shortcut in inline} | {
-        line.name[1:] for line in lines if line.name.startswith("@")
-    }
-    defined = Defined({}, {}, [])
-    next_suffix: dict[str, int] = {}
+    by_id: dict[str, Shortcut] = {}
+    defined = Defined(by_id, {}, [])
+    repeated: list[tuple[int, Shortcut]] = []
     for position, shortcut in inline:
-        taken = defined.by_id.setdefault(shortcut.id, shortcut)
-        defined.inline[position] = shortcut.id
-        if taken.target == shortcut.target:
-            continue
-        number = next_suffix.get(shortcut.id, 2)
-        while f"{shortcut.id}{number}" in wanted:
-            number += 1
-        next_suffix[shortcut.id] = number + 1
-        ident = f"{shortcut.id}{number}"
-        wanted.add(ident)
-        defined.by_id[ident] = replace(shortcut, id=ident)
-        defined.inline[position] = ident
-        text = f"@{shortcut.id} is already defined — this one is @{ident}"
-        defined.findings.append(Finding(position, "DUPLICATE_SHORTCUT", text))
+        defined.inline[position] = ident = shortcut.id
+        if by_id.setdefault(ident, shortcut).target != shortcut.target:
+            repeated.append((position, shortcut))
+    if repeated:
+        _rename(repeated, defined, {line.name[1:] for line in lines if line.name.startswith("@")})
+        in_order = {ident: by_id[ident] for ident in defined.inline.values()}
+        by_id.clear()
+        by_id.update(in_order)
     for line in lines:
         ident = line.name.removeprefix("@")
         if line.name.startswith("@") and _ID.fullmatch(ident):
             defined.by_id.setdefault(ident, Shortcut(ident, ident, line.target))
     return defined
+
+
+def _rename(repeated: list[tuple[int, Shortcut]], defined: Defined, reserved: set[str]) -> None:
+    """Number the definitions whose id already means something else."""
+    next_suffix: dict[str, int] = {}
+    for position, shortcut in repeated:
+        number = next_suffix.get(shortcut.id, 2)
+        while (ident := f"{shortcut.id}{number}") in defined.by_id or ident in reserved:
+            number += 1
+        next_suffix[shortcut.id] = number + 1
+        defined.by_id[ident] = replace(shortcut, id=ident)
+        defined.inline[position] = ident
+        text = f"@{shortcut.id} is already defined — this one is @{ident}"
+        defined.findings.append(Finding(position, "DUPLICATE_SHORTCUT", text))
 
 
 def unknown_shortcut(ident: str, label: str) -> str:

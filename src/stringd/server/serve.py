@@ -14,6 +14,7 @@ import uvloop
 from stringd.server.app import App
 from stringd.server.connection import Connection
 from stringd.server.log import EventLog
+from stringd.server.memory import keep_freed_memory
 from stringd.server.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def run(settings: "Settings", ready: Callable[[App], None]) -> None:
     ports = [settings.port, *([settings.runs_port] if settings.runs_port else [])]
     sockets = [bind(port) for port in ports]
     _allow_descriptors()
+    keep_freed_memory()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(settings, sockets, ready))
 
