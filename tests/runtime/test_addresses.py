@@ -84,7 +84,9 @@ def test_the_callers_directory_is_where_dots_start(person: Person, project: Path
 @proves("FILE-03")
 def test_it_counts_for_that_request_only(person: Person, project: Path) -> None:
     person.gets("/open ./README.md", cwd=project)
-    assert person.fails("/refresh").code == "FILE_NOT_ALLOWED"
+    assert person.fails("/refresh").message.startswith(
+        f"Path outside workspace: {project}/README.md\n"
+    )
     assert person.gets("/refresh", cwd=project).startswith("Refreshed ")
     assert person.fails("/open ./README.md", "file:other").message.startswith(
         "File not found: ./README.md"
@@ -151,6 +153,14 @@ def test_a_web_page_leads_to_the_web_only(person: Person, web: WebServer) -> Non
 def test_other_schemes_are_named(person: Person) -> None:
     refused = person.fails("/open ftp://x.test/y")
     assert refused.text == "ERROR(LOAD_ERROR): Unsupported URI scheme: ftp://x.test/y"
+
+
+def test_schemes_are_read_in_any_case(person: Person, web: WebServer) -> None:
+    web.answer = Reply("# Page\n", "text/markdown")
+    loud = web.url.replace("http://", "HTTP://")
+    assert person.gets(f"/open {loud}/p.md") == f"Opened {web.url}/p.md\n---\n# Page"
+    person.put("a.md", "# A\n")
+    assert person.gets(f"/open File://{person.home}/a.md") == "Opened a.md\n---\n# A"
 
 
 def test_links_are_decoded_once(person: Person) -> None:

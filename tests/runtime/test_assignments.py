@@ -36,6 +36,13 @@ def test_lines_of_the_body_and_fenced_values_are_assignments_too() -> None:
     ]
 
 
+def test_lines_of_a_fenced_value_are_kept_exactly() -> None:
+    value = "one\r\n\ttwo \x0c\u2028three"
+    assert parse_assignments("", f"```{{text}}\n{value}\n```\n") == [
+        Assignment("text", value, False, fenced=True)
+    ]
+
+
 @pytest.mark.parametrize("text", ["x", "= 1", "{x = 1", "{1x} = 1", "a b = 1", "{ü} = 1"])
 def test_what_is_no_assignment_is_quoted(text: str) -> None:
     with pytest.raises(CommandError) as refused:

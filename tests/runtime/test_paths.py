@@ -76,6 +76,13 @@ def test_links_are_judged_by_where_they_lead(world: World) -> None:
     assert (found.path, found.real) == (world.home / "in/page.md", world.allowed / "page.md")
 
 
+def test_the_way_on_from_a_link_is_where_it_leads(world: World) -> None:
+    (world.home / "out.md").symlink_to(world.outside / "page.md")
+    with pytest.raises(CommandError) as refusal:
+        locate(world.call(), "out.md")
+    assert refusal.value.message.endswith(f"stringd allow {world.outside}")
+
+
 def test_a_sibling_with_the_same_beginning_is_not_inside(world: World) -> None:
     twin = Path(f"{world.home}-twin")
     twin.mkdir()

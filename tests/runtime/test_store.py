@@ -42,6 +42,22 @@ def test_a_topic_comes_back_as_it_was_after_a_crash(tmp_path: Path) -> None:
         assert person.gets("/open @main.b") == "Opened b.md#t\n---\n## T\n\nt [Long][@long]"
 
 
+def test_pages_that_are_gone_do_not_block_the_way_back(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as daemon:
+        person = Person(daemon.port, "u", daemon.home)
+        for name in ("a.md", "b.md", "c.md"):
+            person.put(name, f"# {name}\n")
+            person.gets(f"/open {name}")
+        crash(daemon)
+        (daemon.home / "b.md").unlink()
+        refused = person.fails("/back")
+        assert refused.text == (
+            "ERROR(NOT_FOUND): File not found: b.md\n"
+            "It is no longer part of the history; /back leads to the page before it."
+        )
+        assert person.gets("/back") == "Back to a.md\n---\n# a.md"
+
+
 @proves("KEEP-01")
 def test_where_a_directory_was_opened_survives_and_so_does_what_was_read(tmp_path: Path) -> None:
     with Daemon(tmp_path) as daemon:

@@ -104,6 +104,9 @@ def _from_web_page(page: Page, target: str) -> WebAddress:
 
 
 def _located(call: "Call", typed: str) -> FilePath | WebAddress:
+    scheme = _SCHEME.match(typed)
+    if scheme is not None:
+        typed = scheme[0].lower() + typed[scheme.end() :]
     page = _open_page(call)
     package = _PACKAGE.fullmatch(typed)
     if package is not None:
@@ -113,7 +116,7 @@ def _located(call: "Call", typed: str) -> FilePath | WebAddress:
         return WebAddress(url)
     if typed.startswith(("~", "file://")):
         return locate(call, typed)
-    if _SCHEME.match(typed):
+    if scheme is not None:
         raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {typed}")
     if page is not None and is_web(page.uri):
         return _from_web_page(page, typed)

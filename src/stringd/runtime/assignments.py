@@ -29,7 +29,7 @@ def parse_assignments(argument: str, body: str | None) -> list[Assignment]:
     """
     plain = [_plain(argument)] if argument.strip() else []
     fenced: list[Assignment] = []
-    lines = iter((body or "").splitlines())
+    lines = iter((body or "").split("\n"))
     for line in lines:
         opening = _FENCE.fullmatch(line.strip())
         if opening is None:

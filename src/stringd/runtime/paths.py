@@ -52,7 +52,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
         )
     if not _within(real, home) and not any(_within(real, root) for root in _roots(call)):
         # A file is allowed through its directory, so that its neighbours come along.
-        wanted = path if path.is_dir() else path.parent
+        wanted = Path(real) if Path(real).is_dir() else Path(real).parent
         raise CommandError(
             "FILE_NOT_ALLOWED",
             f"Path outside workspace: {typed}\n"

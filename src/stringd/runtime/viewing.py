@@ -11,7 +11,7 @@ from stringd.runtime.files import LARGE_FILE_BYTES, is_large
 from stringd.runtime.loading import include_from_files, load_file
 from stringd.runtime.mcp_apps import SCHEME
 from stringd.runtime.mounts import open_resource
-from stringd.runtime.page import Location, Page, is_web
+from stringd.runtime.page import Location, Page, is_web, path_of
 from stringd.runtime.paths import FilePath, locate
 from stringd.runtime.web import included_web, reload_web
 
@@ -91,7 +91,8 @@ def show(call: "Call", location: Location) -> str:
 
 
 def _file(call: "Call", location: Location) -> FilePath:
-    return locate(call, location.uri)._replace(typed=call.session.shown(location.uri))
+    path = path_of(location.uri)
+    return locate(call, str(path))._replace(typed=call.session.shown(location.uri))
 
 
 def missing_variables(call: "Call", page: Page) -> list[str]:

@@ -31,7 +31,9 @@ def test_what_cannot_be_opened_makes_no_topic(person: Person) -> None:
     person.gets("/info")
     assert person.fails("/open --tab notes gone.md").code == "NOT_FOUND"
     for form in ("--tab notes", "--tab", "--tab a!b x.md", "--tab bash:x y.md", "--tab n #s"):
-        assert person.fails(f"/open {form}").code in ("INVALID_TARGET", "NOT_FOUND")
+        assert person.fails(f"/open {form}").code == "INVALID_TARGET"
+    assert person.fails("/open --tab").message == "Usage: /open --tab <topic> <target>"
+    assert person.fails("/open --edit").message.startswith("Usage: /edit")
     assert set(person.sessions()) == {"file:main"}
 
 

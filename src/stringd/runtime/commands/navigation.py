@@ -48,10 +48,11 @@ def open_(call: Call) -> Result | Awaitable[Result]:
         target = f"app:{call.session.topic.name.partition(':')[0]}"
     if not target:
         raise CommandError("INVALID_TARGET", _USAGE)
-    if target.startswith("--edit "):
-        return edit(call._replace(line=call.line._replace(argument=target[7:].strip(), body=None)))
-    if target.startswith("--tab "):
-        return open_in_tab(call, target[6:], open_)
+    switch, _, rest = target.partition(" ")
+    if switch == "--edit":
+        return edit(call._replace(line=call.line._replace(argument=rest.strip(), body=None)))
+    if switch == "--tab":
+        return open_in_tab(call, rest, open_)
     resource = _resource(call, target)
     if resource is not None:
         return _open_resource(call, resource)
@@ -71,14 +72,25 @@ async def back(call: Call) -> Result:
     place = session.history[-1]
     try:
         page = await reload(call, place)
-    except CommandError:
+    except CommandError as error:
         if place.page is None:
-            raise
+            raise _gone(call, error) from error
         page = place.page
     session.history.pop()
     session.location = Location(page.uri, _existing_block(page, place.block), page)
     session.directory = None
     return await _page_result(call, f"Back to {session.shown(page.uri)}")
+
+
+def _gone(call: Call, error: CommandError) -> CommandError:
+    """Why there is no way back; what is not there any more must not block the way for good."""
+    if error.code != "NOT_FOUND":
+        return error
+    call.session.history.pop()
+    return CommandError(
+        error.code,
+        f"{error.message}\nIt is no longer part of the history; /back leads to the page before it.",
+    )
 
 
 async def refresh(call: Call) -> Result:
