@@ -1,12 +1,17 @@
 """Files that are either the old text or the new one."""
 
+import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from stringd.runtime.storage import make_private_directory, write_atomically
+from tests.support.daemon import WAIT_SECONDS
 
 
 def test_a_file_is_replaced_with_its_mode(tmp_path: Path) -> None:
@@ -31,6 +36,49 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     with pytest.raises(OSError, match="No space left"):
         write_atomically(path, b"new", 0o600)
     assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+_KILLED_WHILE_SYNCING = """
+import os, signal, sys
+from pathlib import Path
+from stringd.runtime.storage import write_atomically
+
+os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+write_atomically(Path(sys.argv[1]), b"new" * 100_000, 0o600)
+"""
+
+
+def test_a_crash_while_writing_leaves_nothing_behind(tmp_path: Path) -> None:
+    try:
+        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY))
+    except OSError as error:
+        pytest.skip(f"this file system knows no nameless files: {error}")
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    command = [sys.executable, "-c", _KILLED_WHILE_SYNCING, str(path)]
+    assert subprocess.run(command, timeout=WAIT_SECONDS, check=False).returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EISDIR])
+def test_a_file_system_without_nameless_files_is_written_to_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    opened = os.open
+
+    def no_nameless_files(path: Path, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(number, os.strerror(number))
+        return opened(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", no_nameless_files)
+    path = tmp_path / "file"
+    for text in (b"one", b"two"):
+        write_atomically(path, text, 0o640)
+        assert path.read_bytes() == text
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 

@@ -1,8 +1,14 @@
 """Writing files so that a crash at any moment leaves the old text or the new one."""
 
+import errno
 import os
-import tempfile
+import secrets
 from pathlib import Path
+from typing import Final
+
+_NAMELESS: Final = os.O_TMPFILE if Path("/proc/self/fd").is_dir() else None
+_NO_NAMELESS_FILES: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
+"""What file systems and kernels answer that do not know `O_TMPFILE`."""
 
 
 def make_private_directory(path: Path) -> None:
@@ -12,18 +18,40 @@ def make_private_directory(path: Path) -> None:
 
 def write_atomically(path: Path, data: bytes, mode: int) -> None:
     """Replace `path` by `data` in one step, synced to disk before and after the rename."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        _write(temporary, data, mode)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     _sync_directory(path.parent)
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    """A new file. Where possible it has no name before it is whole: a crash leaves nothing."""
+    nameless = _nameless_file(path.parent)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600) if nameless is None else nameless
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+        if nameless is not None:
+            # With a directory given, `link` follows the descriptor's own link to the file.
+            os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
+
+
+def _nameless_file(directory: Path) -> int | None:
+    if _NAMELESS is None:
+        return None
+    try:
+        return os.open(directory, _NAMELESS | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in _NO_NAMELESS_FILES:
+            return None
+        raise
 
 
 def _sync_directory(path: Path) -> None:
