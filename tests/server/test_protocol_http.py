@@ -301,6 +301,23 @@ def test_a_client_that_sends_the_whole_large_body_sees_the_refusal(user: User) -
         assert wire.send(message("GET", "/users")).receive().status == 200
 
 
+@proves("TRUST-05", "HTTP-12")
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_client_that_will_close_is_closed_after_the_refusal(
+    daemon: Daemon, *, chunked: bool
+) -> None:
+    size = MAX_BODY + 1
+    body = b" " * size
+    length = {"Content-Length": str(size)}
+    if chunked:
+        body, length = b"%x\r\n%b\r\n0\r\n\r\n" % (size, body), {"Transfer-Encoding": "chunked"}
+    with Wire(daemon.port) as wire:
+        wire.send(message("POST", "/exec", headers={"Connection": "close", **length}) + body)
+        answer = wire.receive()
+        assert (answer.status, answer.headers["Connection"]) == (413, "close")
+        assert wire.rest() == b""
+
+
 @proves("TRUST-05", "HTTP-16")
 def test_a_chunked_body_above_the_limit_is_refused(daemon: Daemon) -> None:
     with Wire(daemon.port) as wire:

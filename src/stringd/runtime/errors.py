@@ -4,6 +4,7 @@ CommandError        a command cannot do what was asked; becomes the reply
 UnknownUserError    no such user
 QueueFullError      a topic has no waiting slot left
 QueueTimeoutError   a request waited too long for its topic
+CallerLeftError     whoever sent a waiting request does not wait for it any more
 """
 
 
@@ -36,3 +37,7 @@ class QueueTimeoutError(RuntimeRoomError):
 
     def __init__(self) -> None:
         super().__init__("Timed out waiting in queue.")
+
+
+class CallerLeftError(RuntimeRoomError):
+    """The caller left before the topic's turn came."""

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from typing import Final
 
-from stringd.runtime.errors import QueueFullError
+from stringd.runtime.errors import CallerLeftError, QueueFullError, QueueTimeoutError
 
 MAX_WAITING: Final = 16
 
@@ -40,6 +40,27 @@ class TopicQueue:
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(place)
         return place
+
+    async def turn(
+        self,
+        place: asyncio.Future[None],
+        patience: float,
+        left: asyncio.Future[None] | None = None,
+    ) -> None:
+        """Return when a place in line has become the turn; `left` tells that its caller is gone.
+
+        Raises `QueueTimeoutError`, `CallerLeftError`; then, and when cancelled, the place is free.
+        """
+        awaited = (place,) if left is None else (place, left)
+        try:
+            await asyncio.wait(awaited, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            if left is not None and left.done():
+                raise CallerLeftError
+            if not place.done():
+                raise QueueTimeoutError
+        except BaseException:
+            self.abandon(place)
+            raise
 
     def abandon(self, place: asyncio.Future[None]) -> None:
         """Give up a place in line, or the turn it has just become."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from stringd.runtime.commands import act, dispatch
+from stringd.runtime.commands import act, bash, dispatch
 from stringd.runtime.errors import CommandError
 from stringd.runtime.session import Session, Slot
 from stringd.runtime.workspace import Workspace
@@ -53,6 +53,16 @@ class Runtime(Workspace):
         if not text.startswith(_READ_ONLY):
             self._keep(slot, session)
         return Answer(outcome, session.meta())
+
+    def beside(self, slot: Slot, text: str, cwd: str | None = None) -> Awaitable[Answer] | None:
+        """The answer to what need not wait for its turn: it speaks to the command that has it.
+
+        None for everything else.
+        """
+        session = slot.session
+        if session is None or not bash.meddles(session, text):
+            return None
+        return self._finish(slot, session, bash.bash(self, session, text, cwd))
 
     async def close(self) -> None:
         """Release every session; the daemon is stopping."""

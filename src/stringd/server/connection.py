@@ -394,14 +394,16 @@ class Connection(asyncio.Protocol):
 
     def _refuse_body(self, *, keep_alive: bool = True) -> None:
         """Answer 413 at once, then read the rest into nothing so that the client sees it."""
+        reason = f"Request body exceeds {MAX_BODY_BYTES} bytes"
         if self._current is not None:
             self._end()
         elif not self._refused:
             self._refused = True
-            request = Request("POST", "", b"", {}, b"", self)
-            request.keep_alive = keep_alive
-            error = HttpError(413, f"Request body exceeds {MAX_BODY_BYTES} bytes")
-            self._send(request, error_response(error))
+            if keep_alive and self._parser.should_keep_alive():
+                request = Request("POST", "", b"", {}, b"", self)
+                self._send(request, error_response(HttpError(413, reason)))
+            else:
+                self._refuse(413, reason)
 
     def _refuse(self, status: int, reason: str) -> None:
         """Answer and end, unless another answer is already under way."""

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from stringd.runtime.errors import QueueFullError, QueueTimeoutError, UnknownUserError
+from stringd.runtime.errors import (
+    CallerLeftError,
+    QueueFullError,
+    QueueTimeoutError,
+    UnknownUserError,
+)
 from stringd.runtime.runtime import Answer
 from stringd.server.http import CORS_HEADERS, ClientGone, HttpError, Request, Response
 from stringd.wire.body import BodyError, parse_exec_body
@@ -52,13 +57,9 @@ class ExecEndpoint:
             self._log.info("exec.validation", status=error.status, error=error)
             raise
         slot = self._runtime.slot(user_id, command.topic)
-        try:
-            place = slot.queue.enter()
-        except QueueFullError as error:
-            self._log.info("exec.queue_full", userId=user_id, topic=command.topic)
-            raise HttpError(429, "QUEUE_FULL", slot.crowded) from error
-        if place is not None:
-            return self._run_later(request, command, slot, place)
+        if slot.queue.busy:
+            return self._run_beside(request, command, slot) or self._queue(request, command, slot)
+        slot.queue.enter()
         return self._run(request, command, slot)
 
     def _run(
@@ -81,10 +82,37 @@ class ExecEndpoint:
         request.peer.stream(_HEAD)
         return self._finish(command, slot, answer, started)
 
+    def _run_beside(
+        self, request: Request, command: Command, slot: "Slot"
+    ) -> Awaitable[Response] | None:
+        """Answer what speaks to the running command; None when this must wait instead."""
+        started = perf_counter()
+        answer = self._runtime.beside(slot, command.text, command.cwd)
+        if answer is None:
+            return None
+        request.peer.stream(_HEAD)
+        return self._answer(command, answer, started)
+
+    def _queue(self, request: Request, command: Command, slot: "Slot") -> Awaitable[Response]:
+        try:
+            place = slot.queue.enter()
+        except QueueFullError as error:
+            self._log.info("exec.queue_full", userId=slot.user_id, topic=slot.topic)
+            raise HttpError(429, "QUEUE_FULL", slot.crowded) from error
+        assert place is not None
+        self._log.info("exec.queued", userId=slot.user_id, topic=slot.topic)
+        return self._run_later(request, command, slot, place)
+
     async def _run_later(
         self, request: Request, command: Command, slot: "Slot", place: asyncio.Future[None]
     ) -> Response:
-        await self._wait(request, slot, place)
+        try:
+            await slot.queue.turn(place, self._queue_timeout, request.peer.left())
+        except CallerLeftError as error:
+            raise ClientGone from error
+        except QueueTimeoutError as error:
+            self._log.info("exec.queue_timeout", userId=slot.user_id, topic=slot.topic)
+            raise HttpError(504, "QUEUE_TIMEOUT", str(error)) from error
         response = self._run(request, command, slot)
         return response if isinstance(response, Response) else await response
 
@@ -92,26 +120,14 @@ class ExecEndpoint:
         self, command: Command, slot: "Slot", answer: Awaitable[Answer], started: float
     ) -> Response:
         try:
-            return self._response(command, await answer, started)
+            return await self._answer(command, answer, started)
         finally:
             self._runtime.leave(slot)
 
-    async def _wait(self, request: Request, slot: "Slot", place: asyncio.Future[None]) -> None:
-        """Return when it is this request's turn. Raises when it never will be."""
-        self._log.info("exec.queued", userId=slot.user_id, topic=slot.topic)
-        left = request.peer.left()
-        try:
-            await asyncio.wait(
-                (place, left), timeout=self._queue_timeout, return_when=asyncio.FIRST_COMPLETED
-            )
-            if left.done():
-                raise ClientGone
-            if not place.done():
-                self._log.info("exec.queue_timeout", userId=slot.user_id, topic=slot.topic)
-                raise HttpError(504, "QUEUE_TIMEOUT", str(QueueTimeoutError()))
-        except BaseException:
-            slot.queue.abandon(place)
-            raise
+    async def _answer(
+        self, command: Command, answer: Awaitable[Answer], started: float
+    ) -> Response:
+        return self._response(command, await answer, started)
 
     def _response(self, command: Command, answer: Answer, started: float) -> Response:
         label = command_label(command.text)

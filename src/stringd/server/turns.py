@@ -24,8 +24,13 @@ class Turns:
     async def run(self, user_id: str, topic: "Topic", text: str, cwd: str | None) -> Result:
         """Run one command. Cancelled while it waits, it never runs; once it runs, it goes on."""
         slot = self._runtime.slot(user_id, topic)
+        beside = self._runtime.beside(slot, text, cwd) if slot.queue.busy else None
+        if beside is not None:
+            return (await beside).result
         try:
-            await self._take(slot)
+            place = slot.queue.enter()
+            if place is not None:
+                await slot.queue.turn(place, self._queue_timeout)
         except QueueFullError:
             return Result.error("QUEUE_FULL", slot.crowded)
         except QueueTimeoutError as error:
@@ -43,15 +48,3 @@ class Turns:
             return Result.error("INVALID_TARGET", str(error))
         finally:
             self._runtime.leave(slot)
-
-    async def _take(self, slot: "Slot") -> None:
-        place = slot.queue.enter()
-        if place is None:
-            return
-        try:
-            await asyncio.wait((place,), timeout=self._queue_timeout)
-            if not place.done():
-                raise QueueTimeoutError
-        except BaseException:
-            slot.queue.abandon(place)
-            raise

@@ -3,7 +3,7 @@
 import os
 import select
 import signal
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from uuid import uuid4
 
@@ -119,6 +119,37 @@ def test_kill_ends_the_running_command(call: Caller, topic: str) -> None:
     assert "sleep 1000 (running)" in call(topic, "//info").content
     assert call(topic, "//kill").code == "EXIT_130"
     assert call(topic, "//kill").content == "No command is running."
+
+
+@proves("BASH-20")
+@pytest.mark.parametrize("message", ["//kill", "//key ctrl-c"])
+def test_a_command_whose_request_still_waits_is_reached_at_once(
+    call: Caller, topic: str, message: str
+) -> None:
+    call(topic, "mkfifo started")
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(call, topic, "echo working; echo >started; sleep 99")
+        call(f"{topic}-other", "cat started")
+        meddled = call(topic, message)
+        assert meddled.code == "EXIT_130"
+        assert "another request waits for `echo working" in meddled.content
+        reply = running.result()
+    assert (reply.code, reply.content.partition("---\n")[2]) == ("EXIT_130", "working")
+
+
+@proves("BASH-20")
+def test_a_full_queue_keeps_nobody_from_ending_the_command(call: Caller, topic: str) -> None:
+    call(topic, "mkfifo started; n=0")
+    with ThreadPoolExecutor(20) as pool:
+        running = pool.submit(call, topic, "echo >started; while :; do echo; sleep 0.1; done")
+        call(f"{topic}-other", "cat started")
+        waiting = [pool.submit(call, topic, "echo $((++n))") for _ in range(17)]
+        refused = next(iter(as_completed(waiting))).result()
+        assert refused.content.startswith("QUEUE_FULL") or refused.code == "QUEUE_FULL"
+        assert call(topic, "//kill").code == "EXIT_130"
+        assert running.result().code == "EXIT_130"
+        ran = sorted(int(f.result().content.rpartition("\n")[2]) for f in waiting if f.result().ok)
+    assert ran == list(range(1, 17))
 
 
 @proves("BASH-10")

@@ -43,10 +43,14 @@ async def test_an_ended_shell_reports_its_status_and_says_so(
 ) -> None:
     reply = await shell.run(f"cd /; echo before; {text}")
     assert (reply.ending, reply.exit_code) == (Ending.SHELL_ENDED, status)
-    assert reply.output.startswith("before")
+    assert reply.output == "before"
     assert reply.cwd == str(tmp_path)
     assert "fresh shell" in reply.notes[0]
     assert shell.ended
+
+
+async def test_bash_says_no_farewell_of_its_own(shell: Shell) -> None:
+    assert (await shell.run("printf 'no newline'; exit")).output == "no newline"
 
 
 async def test_an_exit_trap_runs_and_its_output_is_in_the_reply(shell: Shell) -> None:

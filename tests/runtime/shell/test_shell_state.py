@@ -109,6 +109,19 @@ async def test_failures_of_every_kind_report_their_status_and_leave_the_shell_al
     assert (await shell.run("echo $kept")).output == "1"
 
 
+@pytest.mark.parametrize("status", [0, 1, 2, 127, 255])
+async def test_the_next_input_finds_the_last_status(shell: Shell, status: int) -> None:
+    await shell.run(f"(exit {status})")
+    assert (await shell.run("echo $?")).output == str(status)
+    assert (await shell.run("echo $?")).output == "0"
+
+
+async def test_recalling_a_status_neither_ends_the_shell_nor_springs_a_trap(shell: Shell) -> None:
+    await shell.run("set -eEH; trap 'echo sprung >>traps' ERR")
+    assert (await shell.run("kill -INT $$")).exit_code == 130
+    assert (await shell.run("echo $?; test ! -e traps")).output == "130"
+
+
 async def test_return_outside_a_function_does_not_confuse_the_shell(shell: Shell) -> None:
     assert (await shell.run("return 3")).exit_code != 0
     assert (await shell.run("f() { return 3; }; f")).exit_code == 3

@@ -80,6 +80,59 @@ async def test_a_silent_command_is_reported_and_interrupted(start_shell: StartSh
     assert await works(shell)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo hi; builtin() { :; }",
+        "echo hi; builtin() { :; }; unset() { :; }; enable() { :; }",
+        "echo hi; enable -n printf",
+        "echo hi; set -o posix; builtin() { :; }",
+    ],
+)
+async def test_a_shell_that_lost_its_means_to_report_is_asked_again(
+    shell: Shell, text: str
+) -> None:
+    reply = await shell.run(text)
+    assert (reply.ending, reply.output) == (Ending.COMPLETED, "hi")
+    assert "`builtin`" in reply.notes[0]
+    assert await works(shell)
+
+
+async def test_being_asked_again_changes_nothing(start_shell: StartShell) -> None:
+    shell = await start_shell(QUIET)
+    await shell.run("mkfifo go; set -o posix")
+    assert (await shell.run("read x <go; false")).ending is Ending.RUNNING
+    await write(shell, "go")
+    assert await shell.wait(20) == Reply(Ending.COMPLETED, 1, shell.directory, "")
+    assert (await shell.run("echo $?; shopt -o posix")).output.split() == ["1", "posix", "on"]
+
+
+async def test_a_key_reaches_a_command_another_caller_waits_for(start_shell: StartShell) -> None:
+    shell = await start_shell(Limits(hard=60.0, quiet=60.0, grace=20.0))
+    await shell.run("mkfifo started")
+    running = asyncio.create_task(shell.run("echo working; echo >started; sleep 1000"))
+    await read(shell, "started")
+    pressed = await shell.type(key_bytes("ctrl-c"))
+    assert (pressed.exit_code, pressed.output) == (130, "")
+    assert "another request" in pressed.notes[0]
+    reply = await running
+    assert (reply.exit_code, reply.output) == (130, "working")
+
+
+async def test_a_command_another_caller_waits_for_can_be_killed(start_shell: StartShell) -> None:
+    shell = await start_shell(Limits(hard=60.0, quiet=60.0, grace=0.4))
+    await shell.run("mkfifo started")
+    stubborn = "trap '' INT; echo working; echo >started; sleep 1000"
+    running = asyncio.create_task(shell.run(f"({stubborn})"))
+    await read(shell, "started")
+    killed = await shell.kill()
+    assert killed.exit_code not in (0, None)
+    assert "another request" in killed.notes[0]
+    reply = await running
+    assert (reply.exit_code, reply.output.partition("\n")[0]) == (killed.exit_code, "working")
+    assert await works(shell)
+
+
 async def test_no_new_command_starts_while_one_runs(start_shell: StartShell) -> None:
     shell = await start_shell(QUIET)
     await shell.run("sleep 1000")

@@ -80,6 +80,15 @@ async def bash(runtime: "Workspace", session: "Session", text: str, cwd: str | N
         raise _refusal(error) from error
 
 
+def meddles(session: "Session", text: str) -> bool:
+    """Whether a message is for the running command: it must not wait until that has answered."""
+    shell = session.shell
+    if not isinstance(shell, Shell) or not shell.busy:
+        return False
+    match = _META.fullmatch(text.strip())
+    return match is not None and match["name"].lower() in ("key", "kill")
+
+
 async def run(call: BashCall) -> Result:
     """Plain text: the shell's input. The first one starts the shell."""
     shell = call.shell

@@ -15,7 +15,10 @@ from typing import Final, NoReturn
 from stringd.runtime.shell.orphans import adopt_orphans, claim, disclaim
 
 _COULD_NOT_START: Final = 127
-_RESET_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP)
+_RESET_SIGNALS: Final = (
+    *(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP),
+    *(signal.SIGTERM, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU),
+)
 
 
 class Child:
@@ -92,7 +95,8 @@ def _become(
     os.setsid()
     if terminal is not None:
         fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-    # Python ignores some signals; what is ignored here would stay ignored in every program.
+    # Python ignores some signals, whoever started us perhaps others; what is ignored here would
+    # stay ignored in every program.
     for number in _RESET_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())

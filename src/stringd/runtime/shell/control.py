@@ -33,17 +33,44 @@ class Report(NamedTuple):
     directory: str
 
 
-def command_lines(number: int, text: str, terminal: str) -> bytes:
-    """The two lines that run `text`. Raises `UnusableInputError` for text no shell can hold."""
+def command_lines(number: int, text: str, terminal: str, status: int = 0) -> bytes:
+    """The two lines that run `text`, which finds `status` in `$?`.
+
+    Raises `UnusableInputError` for text no shell can hold.
+    """
     if "\0" in text:
         raise UnusableInputError("Input contains a NUL character, which a shell cannot take.")
     line = f"\\builtin eval $'{text.translate(_ESCAPES)}' 0<>{terminal} 1>&0 2>&0\n"
-    return line.encode(errors="replace") + report_line(number)
+    return (_recall(status) + line).encode(errors="replace") + report_line(number)
 
 
 def report_line(number: int) -> bytes:
     """Asks for a report as soon as the shell is at its prompt."""
     return f'\\builtin printf "%s\\0" {number} "$?" "${{PWD-}}" >&0\n'.encode()
+
+
+def rescue_line(number: int) -> bytes:
+    """Asks again, under the negative number, whatever became of the means to answer.
+
+    A function called `builtin` takes their place. In POSIX mode, which an assignment switches on,
+    no function comes before `unset`.
+    """
+    restore = (
+        "if [[ -o posix ]]; then \\unset -f builtin; "
+        "else POSIXLY_CORRECT=1; \\unset -f builtin; \\unset POSIXLY_CORRECT; fi; "
+        "\\builtin enable printf eval; "
+    )
+    return restore.encode() + report_line(-number)
+
+
+def _recall(status: int) -> str:
+    """Sets `$?`, which our own lines have changed; neither `set -e` nor an ERR trap minds."""
+    match status:
+        case 0:
+            return ""
+        case 1:
+            return "! \\builtin :; "
+    return f"(\\builtin exit {status}) && \\builtin :; "
 
 
 class ReportReader:

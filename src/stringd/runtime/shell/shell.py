@@ -13,7 +13,15 @@ from typing import Final, Self
 
 from stringd.runtime.shell import wording
 from stringd.runtime.shell.bash import Bash, launch
-from stringd.runtime.shell.control import SETUP, Control, Report, command_lines, report_line
+from stringd.runtime.shell.command import Command
+from stringd.runtime.shell.control import (
+    SETUP,
+    Control,
+    Report,
+    command_lines,
+    report_line,
+    rescue_line,
+)
 from stringd.runtime.shell.ending import end_tree
 from stringd.runtime.shell.errors import (
     NothingRunningError,
@@ -23,58 +31,12 @@ from stringd.runtime.shell.errors import (
 from stringd.runtime.shell.foreground import Foreground
 from stringd.runtime.shell.processes import program, working_directory
 from stringd.runtime.shell.reply import Ending, Limits, Reply
-from stringd.runtime.shell.transcript import Background, Output
+from stringd.runtime.shell.transcript import Background
 
 _START_SECONDS: Final = 20.0
 # Part of the quiet time after which a command that waits for input is reported.
 _WAITING_SHARE: Final = 0.1
 _TIMED_OUT: Final = 124
-
-
-class Command:
-    """A command given to a shell; it has a `status` once the shell is back, or gone."""
-
-    def __init__(self, number: int, text: str, now: float, limit: float) -> None:
-        self.number = number
-        self.limit = limit
-        self.deadline = now + limit
-        self.text = text
-        self.output = Output()
-        self.printed_at = now
-        self.told_waiting_at: float | None = None
-        self.status: int | None = None
-        self.expiry: asyncio.TimerHandle | None = None
-        self.expired = False
-        self.killed = False
-        self._waiting: set[asyncio.Future[None]] = set()
-
-    @property
-    def title(self) -> str:
-        return wording.title(self.text)
-
-    @property
-    def over(self) -> bool:
-        return self.status is not None
-
-    def finish(self, status: int) -> None:
-        if self.status is None:
-            self.status = status
-        for waiting in self._waiting:
-            _wake(waiting)
-
-    async def wait(self, seconds: float) -> None:
-        """Return when the command is over, or after that many seconds."""
-        if self.over:
-            return
-        loop = asyncio.get_running_loop()
-        waiting = loop.create_future()
-        self._waiting.add(waiting)
-        timer = loop.call_later(seconds, _wake, waiting)
-        try:
-            await waiting
-        finally:
-            timer.cancel()
-            self._waiting.discard(waiting)
 
 
 class Shell:
@@ -156,7 +118,8 @@ class Shell:
             if self.busy:
                 raise ShellBusyError(self.command.title)
             self.command.output.transcript.close()
-        lines = command_lines(self._count + 1, text, self._terminal.path)
+        status = (self.command.status if self.command else None) or 0
+        lines = command_lines(self._count + 1, text, self._terminal.path, status)
         self._count += 1
         self._terminal.drain()
         self._terminal.forget_typed()
@@ -170,6 +133,9 @@ class Shell:
         command = self._running()
         self._extend(command, self._limits.hard)
         self._terminal.write(data)
+        if command.attended:
+            await command.wait(self._limits.grace)
+            return self._reply_beside(command)
         return await self._attend(command)
 
     async def wait(self, seconds: float) -> Reply:
@@ -185,8 +151,9 @@ class Shell:
     async def kill(self) -> Reply:
         """End the running command, the shell with it if need be. Raises `NothingRunningError`."""
         command = self._running()
+        beside = command.attended > 0
         await self._stop(command, self._limits.grace / 4)
-        return await self._attend(command)
+        return self._reply_beside(command) if beside else await self._attend(command)
 
     async def close(self) -> None:
         """End the shell and everything it started, and forget its last output."""
@@ -225,6 +192,9 @@ class Shell:
         if command is not None and report.number == command.number:
             self._terminal.drain()
             command.finish(report.status)
+        elif command is not None and report.number == -command.number and not command.over:
+            command.hidden = True
+            command.finish(report.status)
 
     def _lost(self) -> None:
         """No bash at the other end: it ended, which its exit tells, or became another program."""
@@ -253,10 +223,12 @@ class Shell:
         if command.expiry is not None:
             command.expiry.cancel()
         started = self._loop.time()
+        command.attended += 1
         try:
             while not command.over:
                 now = self._loop.time()
                 silent = now - max(command.printed_at, started)
+                await self._ask_again(command, silent)
                 left = None if patience is None else started + patience - now
                 if now >= command.deadline:
                     self._expire(command)
@@ -265,9 +237,16 @@ class Shell:
                     return alive
                 await command.wait(self._pause(command, silent, left))
         finally:
+            command.attended -= 1
             if not command.over:
                 command.expiry = self._loop.call_at(command.deadline, self._expire, command)
         return await self._final_reply(command)
+
+    async def _ask_again(self, command: Command, silent: float) -> None:
+        """Once, after a while: the first question may be lost, and the command long over."""
+        if silent >= self._limits.quiet * _WAITING_SHARE and not command.asked_again:
+            command.asked_again = True
+            await self._control.send(rescue_line(command.number))
 
     def _pause(self, command: Command, silent: float, left: float | None) -> float:
         """Until the next moment at which something about a silent command may be decided."""
@@ -317,8 +296,19 @@ class Shell:
             code = self._child.exited.result()
             notes.append(wording.shell_ended(code, self._child.signal, closed=self._closed))
             await self._end()
+        elif command.hidden:
+            notes.append(wording.hidden())
         text, truncated = command.output.take()
+        if self.ended and self._child.signal is None:
+            text = command.without_farewell(text)
         return Reply(ending, status, directory, text, truncated, tuple(notes))
+
+    def _reply_beside(self, command: Command) -> Reply:
+        """For who meddled with a command whose output another caller waits for."""
+        ending = Ending.COMPLETED if command.over else Ending.RUNNING
+        directory = self.successor_directory if self.ended else self.directory
+        note = wording.elsewhere(command.title)
+        return Reply(ending, command.status, directory, "", notes=(note,))
 
     def _extend(self, command: Command, seconds: float) -> None:
         """Attention renews the time limit."""
@@ -341,11 +331,6 @@ class Shell:
             # The interrupt may have hit the report itself.
             await self._control.send(report_line(command.number))
         await self._end()
-
-
-def _wake(waiting: asyncio.Future[None]) -> None:
-    if not waiting.done():
-        waiting.set_result(None)
 
 
 def _same_directory(path: str, pid: int) -> bool:

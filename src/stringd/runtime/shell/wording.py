@@ -59,6 +59,14 @@ def seconds(value: float) -> str:
     return f"{value:g} s"
 
 
+def elsewhere(command: str) -> str:
+    return f"another request waits for `{command}`: that reply has its output"
+
+
+def hidden() -> str:
+    return "a function named `builtin` hid the exit status and was removed"
+
+
 def started_anew() -> str:
     return "the earlier shell of this topic had ended; this is a fresh one"
 
