@@ -71,5 +71,6 @@ ALL: list[Requirement] = [
         "GATE-AUD-01", "Receipt, decision and completion are recorded in a hash chain", "§22"
     ),
     Requirement("GATE-AUD-02", "Without the record a privileged command does not run", "§22"),
+    Requirement("GATE-AUD-03", "Refused requests are recorded too, a bounded number", "§22"),
     Requirement("GATE-CLI-01", "stringd request passes on output, status and refusals", "§15"),
 ]

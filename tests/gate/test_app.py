@@ -27,6 +27,8 @@ from tests.gate.support import (
 )
 from tests.requirements import proves
 
+KEYS = {signal.SIGINT: "\x03", signal.SIGQUIT: "\x1c"}
+
 
 @proves("GATE-ASK-01")
 def test_y_runs_the_command_and_its_result_is_echoed(gate: RunningGate) -> None:
@@ -45,7 +47,7 @@ def test_y_runs_the_command_and_its_result_is_echoed(gate: RunningGate) -> None:
     assert "exit 0" in shown
 
 
-@pytest.mark.parametrize("key", ["a", "q", "\r", "\x1b", " ", "1"])
+@pytest.mark.parametrize("key", ["a", "q", "N", "\r", "\x1b", "\x1b[A", " ", "é"])
 @proves("GATE-ASK-01")
 def test_any_other_key_denies_at_once(gate: RunningGate, key: str, home: Path) -> None:
     with gate.ask(request(["touch", str(home / "ran")])) as connection:
@@ -54,6 +56,8 @@ def test_any_other_key_denies_at_once(gate: RunningGate, key: str, home: Path) -
         reply = answer(connection)
     assert reply["status"] == "denied"
     gate.terminal.wait_for("→ Denied")
+    gate.terminal.wait_for(f"denied  {reply['id']}")
+    assert "Why?" not in gate.terminal.screen
     assert not (home / "ran").exists()
 
 
@@ -91,6 +95,7 @@ def test_no_key_is_a_timeout(home: Path) -> None:
         gate.terminal.wait_for("Execute? [y/N] (1s timeout, default=N)")
         assert answer(connection)["status"] == "timeout"
         gate.terminal.wait_for("→ Timeout")
+        gate.terminal.wait_for("timeout  ")
 
 
 @proves("GATE-ASK-04")
@@ -132,6 +137,38 @@ def test_a_long_command_can_be_approved_only_after_its_end_was_shown(gate: Runni
             gate.terminal.type("v")
         gate.terminal.type("y")
         assert base64.b64decode(answer(connection)["stdout"]).endswith(b" the-end\n")
+
+
+def test_a_note_longer_than_the_line_shows_its_end(home: Path) -> None:
+    with (
+        running_gate(home, size=(24, 60)) as gate,
+        gate.ask(request(["true"])) as connection,
+    ):
+        gate.terminal.wait_for(QUESTION)
+        gate.terminal.type("n")
+        gate.terminal.wait_for("Why?")
+        gate.terminal.type("x" * 80 + "end")
+        shown = gate.terminal.wait_for("end")
+        gate.terminal.type("\r")
+        assert answer(connection)["decision_note"] == "x" * 80 + "end"
+    assert all(len(line) < 60 for line in shown.split("\r"))
+
+
+def test_without_colour_no_escape_sequence_is_written_at_all(gate: RunningGate) -> None:
+    with gate.ask(request(["echo", *map(str, range(1500))], id="first")) as connection:
+        for key in ("v", "?", "y", "zz"):
+            gate.terminal.wait_for(QUESTION)
+            gate.terminal.type(key)
+        gate.terminal.wait_for("Several keys")
+        gate.terminal.wait_for(QUESTION)
+        with gate.ask(request(["true"], id="second")):
+            gate.terminal.wait_for("1 more waiting")
+            gate.terminal.wait_for(QUESTION)
+            gate.terminal.type("x")
+            answer(connection)
+            gate.terminal.wait_for("ID:      second")
+    gate.terminal.wait_for("caller went away")
+    assert "\x1b" not in gate.terminal.screen
 
 
 def test_every_word_is_listed_on_demand(gate: RunningGate) -> None:
@@ -197,7 +234,9 @@ def test_output_reaches_the_screen_only_as_visible_text(gate: RunningGate) -> No
 
 
 @proves("GATE-ASK-09")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], ids=str
+)
 @proves("GATE-END-01")
 def test_a_signal_answers_open_requests_and_leaves_everything_tidy(
     gate: RunningGate, number: signal.Signals
@@ -205,8 +244,8 @@ def test_a_signal_answers_open_requests_and_leaves_everything_tidy(
     with gate.ask(request(["true"])) as connection:
         gate.terminal.wait_for(QUESTION)
         assert termios.tcgetattr(gate.terminal.slave) != gate.terminal.settings
-        if number is signal.SIGINT:
-            gate.terminal.type("\x03")
+        if number in KEYS:
+            gate.terminal.type(KEYS[number])
         else:
             gate.terminal.process.send_signal(number)
         reply = answer(connection)
@@ -343,10 +382,28 @@ def test_a_command_that_overruns_is_reported_to_both(home: Path) -> None:
 
 
 def test_requests_are_logged_when_asked_for(home: Path) -> None:
-    with running_gate(home, "-v") as gate:
+    with running_gate(home, "-v", env={"DISPLAY": ":0"}) as gate:
         message = request(["echo", "a b"], id="seven", version="9")
         with gate.ask(message) as connection:
             gate.terminal.wait_for("[seven] [unprivileged] [client 9] echo 'a b'")
             gate.terminal.wait_for(QUESTION)
             gate.terminal.type("x")
             answer(connection)
+    assert f"stringd gate listening on {gate.path}" in gate.terminal.screen
+    assert "mode: local" in gate.terminal.screen
+
+
+def test_the_log_does_not_write_into_a_question(home: Path) -> None:
+    with running_gate(home, "-v") as gate, gate.ask(request(["true"], id="first")) as first:
+        gate.terminal.wait_for(QUESTION)
+        with gate.ask(request(["true"], id="second")) as second:
+            shown = gate.terminal.wait_for("1 more waiting")
+            gate.terminal.wait_for(QUESTION)
+            gate.terminal.type("x")
+            answer(first)
+            shown += gate.terminal.wait_for("→ Denied")
+            assert "[second]" not in shown
+            gate.terminal.wait_for("[second] [unprivileged]")
+            gate.terminal.wait_for(QUESTION)
+            gate.terminal.type("x")
+            answer(second)

@@ -1,10 +1,13 @@
+import fcntl
 import os
 import socket
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
+from stringd.gate import listener as listener_module
 from stringd.gate.errors import TroubleError
 from stringd.gate.listener import Listener
 from tests.requirements import proves
@@ -72,3 +75,55 @@ def test_a_socket_that_is_no_longer_ours_is_left_alone(path: Path) -> None:
 def test_a_path_that_cannot_be_bound_says_so(home: Path, name: str) -> None:
     with pytest.raises(TroubleError, match="cannot listen on"):
         Listener(home / name)
+
+
+@proves("GATE-SOCK-01")
+def test_two_gates_that_find_a_dead_socket_do_not_take_each_others(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    looking, second = threading.Event(), threading.Event()
+    take_over = listener_module._take_over
+
+    def slowly(where: Path) -> None:
+        looking.set()
+        # The second has had every chance to see the dead socket too.
+        second.wait(0.2)
+        take_over(where)
+
+    monkeypatch.setattr(listener_module, "_take_over", slowly)
+    made: list[Listener] = []
+    first = threading.Thread(target=lambda: made.append(Listener(path)))
+    first.start()
+    assert looking.wait(10)
+    with pytest.raises(TroubleError, match="already running"):
+        Listener(path)
+    first.join(10)
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(str(path))
+    made[0].close()
+
+
+def test_a_folder_somebody_keeps_locked_is_reported(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener_module, "LOCK_ATTEMPTS", 2)
+    holder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        with pytest.raises(TroubleError, match="another gate is starting"):
+            Listener(path)
+    finally:
+        os.close(holder)
+    assert not path.exists()
+
+
+def test_a_start_that_fails_leaves_no_socket(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_self: Path, _mode: int) -> None:
+        raise PermissionError(1, "no")
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.raises(TroubleError, match=f"cannot listen on {path}"):
+        Listener(path)
+    assert not path.exists()

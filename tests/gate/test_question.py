@@ -105,6 +105,23 @@ def test_side_fields_are_bounded_and_the_command_comes_last() -> None:
     assert text.endswith("Command: ls\nResolves: /usr/bin/ls\n")
 
 
+def test_many_variables_are_counted_and_none_but_locales_is_left_out() -> None:
+    env = {f"LC_{number:03}": "C" for number in range(300)} | {"LC_" + "X" * 500: "C"}
+    text = shown(question(("ls",), env=env | {"HOME": "/evil"}), 4000)
+    assert "Env:     HOME=/evil LC_000=C LC_001=C" in text
+    assert "LC_018=C … (282 more variables)\n" in text
+    wide = shown(question(("ls",), env={"LC_" + "X" * 500: "C"}), 4000)
+    assert "LC_" + "X" * 125 + "… (375 more characters)=C\n" in wide
+
+
+def test_the_code_points_of_every_flagged_field_are_listed_on_demand() -> None:
+    asked = question(("ls",), id="idа", version="vе", env={"TZ": "zо"})
+    text = paint(word_lines(asked, 100), colour=False)
+    for name, letter in (("id", "A"), ("version", "IE"), ("TZ", "O")):
+        listed = text.partition(f"  {name}:\n")[2].partition("\n")[0]
+        assert listed.endswith(f"CYRILLIC SMALL LETTER {letter}")
+
+
 @proves("GATE-ASK-05")
 @pytest.mark.parametrize("size", [Size(80, 24), Size(60, 10), Size(300, 200)])
 def test_a_long_command_comes_in_pages_that_together_are_all_of_it(size: Size) -> None:

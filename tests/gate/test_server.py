@@ -1,6 +1,8 @@
 """The wire, byte by byte, against a running server."""
 
+import base64
 import json
+import os
 import socket
 import threading
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from stringd import __version__
 from stringd.gate import server as server_module
+from stringd.gate.audit import verify
 from stringd.gate.decide import Answer, Event
 from stringd.gate.session import MAX_IN_FLIGHT
 from stringd.wire.gate import MAX_REQUEST_BYTES
@@ -212,6 +215,8 @@ def test_a_caller_that_hangs_up_between_yes_and_start_is_not_served(home: Path) 
         assert gone.wait(PATIENCE)
         until(lambda: desk.sessions.slots.taken == 0)
         assert "abandoned" in desk.audit.read_text()
+        (spans,) = desk.human.told
+        assert spans[0].text.startswith("→ caller went away, nothing was run")
     assert not ran.exists()
 
 
@@ -289,6 +294,50 @@ def test_receipt_decision_and_completion_are_on_record(desk: Desk) -> None:
     assert {received["id"], decided["id"], finished["id"]} == {message["id"]}
 
 
+@pytest.mark.parametrize(
+    ("line", "request_id", "message"),
+    [
+        (b"hello", "", "invalid JSON: "),
+        (b'{"id":"seven","pipeline":[]}', "seven", "pipeline must not be empty"),
+        (b'{"id":"' + b"7" * 5000 + b'","pipeline":[["a"]]}', "7" * 128, "missing time field"),
+    ],
+)
+@proves("GATE-AUD-03")
+def test_a_refused_request_is_on_record(
+    desk: Desk, line: bytes, request_id: str, message: str
+) -> None:
+    exchange(desk.path, line + b"\n")
+    (record,) = map(json.loads, desk.audit.read_text().splitlines())
+    assert (record["event"], record["id"]) == ("refused", request_id)
+    assert record["message"].startswith(message)
+    assert record["peer"]["pid"] == os.getpid()
+    assert verify(desk.audit).broken is None
+
+
+@proves("GATE-AUD-03")
+def test_a_request_that_was_asked_about_is_not_refused_as_well(desk: Desk) -> None:
+    message = request(["nosuch"])
+    assert exchange(desk.path, message)["message"].startswith("failed to execute command: ")
+    assert exchange(desk.path, message)["message"].startswith("duplicate request id: ")
+    events = [json.loads(line)["event"] for line in desk.audit.read_text().splitlines()]
+    assert events == ["received", "decided", "failed", "refused"]
+
+
+def test_a_caller_slow_to_read_a_privileged_answer_does_not_hold_the_terminal(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = home / "bin"
+    folder.mkdir()
+    (folder / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    (folder / "sudo").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    with serving(home, Human()) as desk, connect(desk.path) as slow:
+        send(slow, request(["head", "-c", "4000000", "/dev/zero"], privileged=True))
+        until(lambda: bool(desk.human.told))
+        assert exchange(desk.path, request(["true"], privileged=True))["status"] == "ok"
+        assert answer(slow)["status"] == "ok"
+
+
 @proves("GATE-AUD-02")
 def test_without_the_record_nothing_privileged_runs_and_nobody_is_asked(home: Path) -> None:
     human = Human()
@@ -305,7 +354,5 @@ def test_without_the_record_nothing_privileged_runs_and_nobody_is_asked(home: Pa
 def test_the_decision_is_on_disk_before_the_command_starts(home: Path) -> None:
     with serving(home, Human()) as desk:
         reply = exchange(desk.path, request(["cat", str(desk.audit)]))
-    import base64
-
     seen = base64.b64decode(reply["stdout"]).decode()
     assert '"decision":"approved"' in seen

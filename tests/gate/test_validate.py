@@ -162,6 +162,19 @@ def test_control_actions_need_no_pipeline() -> None:
     assert validated(valid(pipeline=(), action=Action.PING)).pipeline == ()
 
 
+def test_a_control_action_runs_nothing_so_rules_for_commands_do_not_concern_it() -> None:
+    odd = valid(
+        pipeline=(),
+        action=Action.STOP,
+        privileged=True,
+        forward_agent=True,
+        env={"LD_PRELOAD": "x"},
+    )
+    assert validated(odd).action is Action.STOP
+    assert refusal(dataclasses.replace(odd, time="")) == "missing time field"
+    assert refusal(dataclasses.replace(odd, reason="\x1b")).startswith("reason contains")
+
+
 def test_a_validated_request_cannot_be_made_or_changed_in_any_other_way() -> None:
     request = validated(valid(env={"TZ": "UTC"}))
     with pytest.raises(dataclasses.FrozenInstanceError):

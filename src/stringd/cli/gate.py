@@ -27,7 +27,7 @@ environment:
 
 keys:
   y approves the command on the screen, v reads on in a long one, ? lists every word,
-  n denies and takes a note for the caller, any other key denies.
+  n denies and takes a note for the caller if you start typing one, any other key denies at once.
 
 stringd gate audit tail|verify|export shows what was asked, decided and run.
 """

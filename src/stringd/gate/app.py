@@ -21,7 +21,7 @@ from stringd.gate.terminal import Terminal, log
 
 # Enough to answer everyone and to kill what runs; a terminal is not held longer than this.
 DRAIN_SECONDS: Final = 5.0
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def run(settings: Settings, env: Mapping[str, str]) -> int:
@@ -59,17 +59,18 @@ class _Gate:
         self._audit = AuditLog(settings.data_dir / FILE_NAME)
         self._console = Console(terminal, _prompt_settings(settings))
         self._agent = "SSH_AUTH_SOCK" in env
-        sessions = Sessions(
+        self._mode = "local" if env.get("DISPLAY") or env.get("WAYLAND_DISPLAY") else "remote"
+        self._sessions = Sessions(
             self._console,
             Executor(settings.exec_timeout, env),
             self._audit,
             max_future=settings.max_future,
             allow_stop_busy=settings.allow_stop_busy,
             stop=self._leave,
-            log=log if settings.verbose else lambda _: None,
+            log=self._log if settings.verbose else lambda _: None,
             columns=lambda: 80 if terminal is None else terminal.size.columns,
         )
-        self._server = Server(listener.socket, sessions, log)
+        self._server = Server(listener.socket, self._sessions, self._log)
 
     def serve(self) -> signal.Signals | None:
         self._install_signals()
@@ -78,7 +79,9 @@ class _Gate:
         self._server.run()
         self._server.drain(DRAIN_SECONDS)
         how = "stop" if self._ending is None else self._ending.name
-        self._record("ended", {"pid": os.getpid(), "how": how})
+        unrecorded = self._sessions.refusals.unrecorded
+        rest: dict[str, object] = {"unrecorded": unrecorded} if unrecorded else {}
+        self._record("ended", {"pid": os.getpid(), "how": how} | rest)
         return self._ending
 
     def _leave(self) -> None:
@@ -100,6 +103,13 @@ class _Gate:
         if self._terminal is not None:
             self._terminal.resume()
 
+    def _log(self, text: str) -> None:
+        """A line on standard error, but never into the middle of a question on the same screen."""
+        if self._terminal is not None and os.isatty(2):
+            self._console.announce([line(text)])
+        else:
+            log(text)
+
     def _record(self, event: str, fields: dict[str, object]) -> None:
         try:
             self._audit.append(event, fields)
@@ -110,6 +120,7 @@ class _Gate:
         settings = self._settings
         if settings.verbose:
             log(f"stringd gate listening on {settings.socket}")
+            log(f"mode: {self._mode}")
             log(f"audit log: {settings.data_dir / FILE_NAME}")
             log(f"ssh agent: {'available to unprivileged commands' if self._agent else 'none'}")
         if self._terminal is None:

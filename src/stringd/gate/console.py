@@ -5,13 +5,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from stringd.gate.characters import is_clean, is_visible
 from stringd.gate.decide import Answer, Event, Key, classify
-from stringd.gate.display import Line, Style, line
+from stringd.gate.display import Line, Style, line, width_of
 from stringd.gate.errors import CallerGoneError, StoppingError, TroubleError
 from stringd.gate.keys import ARMING_SECONDS, KeyFilter
 from stringd.gate.notify import Hook
@@ -28,9 +28,10 @@ from stringd.gate.turns import Turns
 from stringd.gate.watch import READABLE, Watch
 
 # Long enough to start typing a reason, short enough that a bare `n` is still a quick no.
-NOTE_SECONDS: Final = 2.5
+NOTE_SECONDS: Final = 1.5
 MAX_NOTE: Final = 200
 MAX_NOTICES: Final = 1000
+CALLER_WENT_AWAY: Final = "→ caller went away, nothing was run"
 NO_TERMINAL: Final = "prompt error: No such device or address (os error 6)"
 
 
@@ -103,7 +104,9 @@ class Console:
             lines = list(self._notices)
             self._notices.clear()
         if self.terminal is not None and lines:
-            self.terminal.show(*lines)
+            # A screen that is gone shows nothing; what happened is on record all the same.
+            with suppress(TroubleError):
+                self.terminal.show(*lines)
 
 
 class _Asking:
@@ -133,7 +136,7 @@ class _Asking:
                 self._show_question()
                 answer = self._answer()
             except CallerGoneError:
-                self._close("→ caller went away, nothing was run")
+                self._close(CALLER_WENT_AWAY)
                 raise
             except StoppingError:
                 self._close("→ stringd gate is stopping, nothing was run")
@@ -240,7 +243,7 @@ class _Asking:
         note = _NoteLine()
         while not note.is_done:
             self._terminal.erase_line()
-            self._terminal.show_inline(line(f"Denied. Why? (Enter: no note) {note.text}"))
+            self._terminal.show_inline(_note_line(note.text, self._terminal.size.columns))
             patience = self._settings.timeout if note.text else NOTE_SECONDS
             ready = self._watch.wait({self._terminal.keys: READABLE}, patience)
             data = self._terminal.read() if ready else b""
@@ -282,6 +285,15 @@ class _NoteLine:
                 self.text = self.text[:-1]
             elif is_visible(character) and is_clean(character) and len(self.text) < MAX_NOTE:
                 self.text += character
+
+
+def _note_line(text: str, columns: int) -> Line:
+    """The note as far as it fits beside its label: the end of it, where one is typing."""
+    label = "→ Denied. Why? (Enter: no note) "
+    room = max(columns - len(label) - 1, 10)
+    while width_of(text) > room:
+        text = text[1:]
+    return line(label + text)
 
 
 def _waiting_line(count: int) -> Line:

@@ -95,7 +95,6 @@ _KEYS: Final = {
     ord("y"): Key.YES,
     ord("Y"): Key.YES,
     ord("n"): Key.NOTE,
-    ord("N"): Key.NOTE,
     ord("v"): Key.VIEW,
     ord("V"): Key.VIEW,
     ord("?"): Key.WORDS,

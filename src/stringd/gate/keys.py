@@ -7,10 +7,11 @@ from typing import Final
 
 ARMING_SECONDS: Final = 0.4
 BURST_SECONDS: Final = 0.03
+_ESCAPE: Final = 0x1B
 
 
 class KeyFilter:
-    """Takes bytes as they arrive and gives a lone byte once it has stayed alone."""
+    """Takes bytes as they arrive and gives a lone key once it has stayed alone: its first byte."""
 
     def __init__(self, armed_at: float) -> None:
         self._armed_at = armed_at
@@ -22,9 +23,10 @@ class KeyFilter:
         """Bytes came at this time."""
         if not data or now < self._armed_at:
             return
-        alone = len(data) == 1 and now >= self._quiet_at
-        self._held = data[0] if alone else None
-        self._in_burst = self._in_burst or not alone
+        if self._held is None and now >= self._quiet_at and _is_one_key(data):
+            self._held = data[0]
+        elif self._held != _ESCAPE:
+            self._held, self._in_burst = None, True
         self._quiet_at = now + BURST_SECONDS
 
     def take(self, now: float) -> int | None:
@@ -44,3 +46,13 @@ class KeyFilter:
     def due(self) -> float | None:
         """When there may be something to tell without a further key."""
         return self._quiet_at if self._held is not None or self._in_burst else None
+
+
+def _is_one_key(data: bytes) -> bool:
+    """Whether one key press sent all of these bytes: an arrow sends three, an umlaut two."""
+    if len(data) == 1 or data[0] == _ESCAPE:
+        return True
+    try:
+        return len(data.decode("utf-8")) == 1
+    except UnicodeDecodeError:
+        return False

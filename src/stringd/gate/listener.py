@@ -1,12 +1,20 @@
 """The gate's socket file: private, never taken from a living gate, never left behind."""
 
 import errno
+import fcntl
 import os
 import socket
 import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 from stringd.gate.errors import TroubleError, os_text
+
+LOCK_ATTEMPTS: Final = 60
+LOCK_PAUSE: Final = 0.05
 
 
 class Listener:
@@ -32,15 +40,9 @@ def _bind(path: Path) -> socket.socket:
     # The file must not exist with wider bits even for a moment.
     umask = os.umask(0o177)
     try:
-        try:
-            listening.bind(str(path))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-            _take_over(path)
-            listening.bind(str(path))
-        path.chmod(0o600)
-        listening.listen(1024)
+        with _alone_at(path.parent):
+            _bind_or_take_over(listening, path)
+            _open_for_business(listening, path)
     except OSError as error:
         listening.close()
         raise TroubleError(f"cannot listen on {path}: {_text(error)}") from None
@@ -50,6 +52,45 @@ def _bind(path: Path) -> socket.socket:
     finally:
         os.umask(umask)
     return listening
+
+
+def _bind_or_take_over(listening: socket.socket, path: Path) -> None:
+    try:
+        listening.bind(str(path))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        _take_over(path)
+        listening.bind(str(path))
+
+
+def _open_for_business(listening: socket.socket, path: Path) -> None:
+    try:
+        path.chmod(0o600)
+        listening.listen(1024)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _alone_at(folder: Path) -> Iterator[None]:
+    """One gate at a time looks whether a socket is dead; two might each take the other's for it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    for _ in range(LOCK_ATTEMPTS):
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(LOCK_PAUSE)
+    raise TroubleError("another gate is starting here and does not get on; try again")
 
 
 def _take_over(path: Path) -> None:

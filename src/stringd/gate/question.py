@@ -28,13 +28,14 @@ from stringd.gate.display import (
     width_of,
 )
 from stringd.gate.program import Program
-from stringd.gate.validate import ValidatedRequest
+from stringd.gate.validate import SCANNED_FIELDS, ValidatedRequest
 from stringd.wire.gate import encode_pipeline
 
 HEADER: Final = "━━━ Privilege Request ━━━ stringd gate ━━━"
 MAX_REASON: Final = 500
 MAX_NAME: Final = 128
 MAX_ENV_VALUE: Final = 256
+MAX_ENV_SHOWN: Final = 20
 # More than this is not taken in at a glance, however large the terminal.
 MAX_AT_A_GLANCE: Final = 1024
 MAX_LINES_LISTED: Final = 200
@@ -121,11 +122,16 @@ def _all_word_lines(question: Question, columns: int) -> Iterator[Line]:
         for j, word in enumerate(stage):
             yield from command_lines(f"  [{i}][{j}] ", quote(word), columns)
             yield from _code_points(word)
-    for name in ("reason", "session", "host"):
-        text = getattr(question.request, name)
+    for name, text in _side_texts(question.request):
         if deceives(text):
             yield line(f"  {name}:", Style.DIM)
             yield from _code_points(text)
+
+
+def _side_texts(request: ValidatedRequest) -> Iterator[tuple[str, str]]:
+    for name in SCANNED_FIELDS:
+        yield name, getattr(request, name)
+    yield from request.env.items()
 
 
 def _paging_hint() -> Line:
@@ -161,12 +167,17 @@ def _client(question: Question) -> str:
 
 
 def _env_text(request: ValidatedRequest) -> str:
-    return " ".join(_assignment(name, value) for name, value in request.env.items())
+    # Only locale names can be many, so whatever else there is comes first and is always shown.
+    names = sorted(request.env, key=lambda name: name.startswith("LC_"))
+    shown = [_assignment(name, request.env[name]) for name in names[:MAX_ENV_SHOWN]]
+    if hidden := len(names) - len(shown):
+        shown.append(f"… ({hidden} more variables)")
+    return " ".join(shown)
 
 
 def _assignment(name: str, value: str) -> str:
     hidden = len(value) - MAX_ENV_VALUE
-    shown = flagged(f"{name}={quote(value[:MAX_ENV_VALUE])}")
+    shown = f"{clipped(name, MAX_NAME)}={flagged(quote(value[:MAX_ENV_VALUE]))}"
     return f"{shown}… ({hidden} more characters)" if hidden > 0 else shown
 
 
@@ -188,6 +199,10 @@ def _command_section(question: Question, columns: int) -> Iterator[Line]:
     ):
         yield from command_lines(f"{number:>3}. ", command_text(stage), columns)
         yield from _resolution("     Resolves: ", program, columns)
+    for program in question.programs[1:]:
+        if program.path is None:
+            warning = f"{quote(program.word)} not found in PATH"
+            yield from labelled("Warning:  ", warning, columns, Style.BOLD)
 
 
 def _tags(question: Question) -> str:

@@ -15,7 +15,7 @@ from stringd.gate.display import (
     render,
 )
 from stringd.gate.execute import Outcome
-from stringd.gate.question import Question, digest
+from stringd.gate.question import MAX_NAME, Question, digest
 
 ECHOED_LINES: Final = 3
 MAX_LOGGED: Final = 1024
@@ -69,13 +69,18 @@ def error_line(request_id: str, message: str) -> Line:
     return (Span(f"error: {message}", Style.BOLD), Span(f"  {render(request_id)[:36]}", Style.DIM))
 
 
+def refusal_line(request_id: str, ending: str) -> Line:
+    """The echo of a request that came to nothing without anything being wrong."""
+    return line(f"{ending}  {render(request_id)[:36]}", Style.DIM)
+
+
 def log_line(question: Question) -> str:
     """One line per request for `--verbose`."""
     request = question.request
     kind = "privileged" if request.privileged else "unprivileged"
-    client = request.version or "(unknown)"
+    client = clipped(request.version, MAX_NAME) or "(unknown)"
     command = clipped(pipeline_text(request.pipeline), MAX_LOGGED)
-    return f"[{request.id}] [{kind}] [client {client}] {command}"
+    return f"[{clipped(request.id, MAX_NAME)}] [{kind}] [client {client}] {command}"
 
 
 def _stream_lines(name: str, stream: Capture, columns: int) -> Iterator[Line]:

@@ -14,9 +14,9 @@ from typing import Final
 
 from stringd import __version__
 from stringd.gate.audit import AuditLog
-from stringd.gate.console import Approver
+from stringd.gate.console import CALLER_WENT_AWAY, Approver
 from stringd.gate.decide import Answer, Approval, AskAlways, Event, Policy, State
-from stringd.gate.display import Style, line
+from stringd.gate.display import Style, clipped, line
 from stringd.gate.errors import (
     BusyError,
     CallerGoneError,
@@ -26,9 +26,17 @@ from stringd.gate.errors import (
 )
 from stringd.gate.execute import Executor, Outcome, OverrunError
 from stringd.gate.program import Program
-from stringd.gate.question import Peer, Question
+from stringd.gate.question import MAX_NAME, MAX_REASON, Peer, Question
+from stringd.gate.refusals import RefusalRecords
 from stringd.gate.replay import ReplayMemory
-from stringd.gate.report import error_line, log_line, outcome_fields, outcome_lines, received_fields
+from stringd.gate.report import (
+    error_line,
+    log_line,
+    outcome_fields,
+    outcome_lines,
+    received_fields,
+    refusal_line,
+)
 from stringd.gate.resolve import resolve
 from stringd.gate.validate import ValidatedRequest
 from stringd.gate.watch import Watch
@@ -109,6 +117,7 @@ class Sessions:
         self._columns = columns
         self._replay = ReplayMemory(max_future)
         self._decoding = threading.Lock()
+        self.refusals = RefusalRecords(audit)
         self.slots = Slots()
 
     def handle(self, text: bytes, caller: Caller) -> None:
@@ -116,7 +125,7 @@ class Sessions:
         try:
             request = self._decode(text)
         except JsonError as error:
-            caller.reply(_error("", f"invalid JSON: {error}"))
+            self._refuse("", f"invalid JSON: {error}", caller)
             return
         request_id = str(uuid.uuid4()) if request.id is None else request.id
         try:
@@ -127,8 +136,13 @@ class Sessions:
         except BusyError as error:
             caller.reply(_error("", str(error)))
         except RefusalError as error:
-            self._log(f"[{request_id}] refused: {error}")
-            caller.reply(_error(request_id, str(error)))
+            self._refuse(request_id, str(error), caller)
+
+    def _refuse(self, request_id: str, message: str, caller: Caller) -> None:
+        """Answer a request that nobody will be asked about."""
+        self._log(f"[{clipped(request_id, MAX_NAME)}] refused: {clipped(message, MAX_REASON)}")
+        self.refusals.add(caller.peer, request_id, message)
+        caller.reply(_error(request_id, message))
 
     def _decode(self, text: bytes) -> Request:
         if len(text) < _LARGE_LINE:
@@ -192,27 +206,36 @@ class _Case:
         self._asked_at = time.monotonic()
 
     def run(self, policy: Policy, columns: int) -> None:
+        """Go the whole way and answer. Raises `CallerGoneError` when nobody is left to answer."""
         with ExitStack() as turn:
             try:
                 self._record("received", received_fields(self._question))
                 answer = self._decide(policy, turn)
                 outcome = self._execute(answer)
             except CallerGoneError:
-                self._end(Event.HANGUP, "caller gone")
+                self._abandon()
                 raise
             except StoppingError as error:
                 self._end(Event.SHUTDOWN, str(error))
-                raise
+                self._caller.reply(_error(self._request.id, str(error)))
+                return
             except RefusalError as error:
                 self._end(Event.TROUBLE, str(error))
                 self._announce_trouble(error)
-                raise
+                self._caller.reply(_error(self._request.id, str(error)))
+                return
             if outcome is not None:
                 self._record("finished", outcome_fields(outcome), required=False)
-            self._answer(answer, outcome)
-            # Our terminal lines come while we still hold the turn, before the next question.
-            if outcome is not None:
-                self._approver.announce(list(outcome_lines(self._request.id, outcome, columns)))
+                if self._request.privileged:
+                    # While we still hold the turn: the lines come before the next question.
+                    self._echo(outcome, columns)
+        # Without the turn: a caller slow to read its answer keeps nobody from being asked.
+        self._answer(answer, outcome)
+        if outcome is not None and not self._request.privileged:
+            self._echo(outcome, columns)
+
+    def _echo(self, outcome: Outcome, columns: int) -> None:
+        self._approver.announce(list(outcome_lines(self._request.id, outcome, columns)))
 
     def _decide(self, policy: Policy, turn: ExitStack) -> Answer:
         answer = policy.consider(self._request)
@@ -224,6 +247,8 @@ class _Case:
         else:
             self._approval.advance(Event.TURN)
         self._approval.advance(answer.event)
+        if (echo := _ECHOES.get(self._approval.state)) is not None:
+            self._approver.announce([refusal_line(self._request.id, echo)])
         if not self._request.privileged:
             # Only sudo may need the terminal again; everyone else lets the next question come.
             turn.close()
@@ -279,6 +304,12 @@ class _Case:
             )
         )
 
+    def _abandon(self) -> None:
+        if self._approval.state is State.APPROVED:
+            # The question is off the screen already, and what it says there is not what happened.
+            self._approver.announce([refusal_line(self._request.id, CALLER_WENT_AWAY)])
+        self._end(Event.HANGUP, "caller gone")
+
     def _end(self, event: Event, why: str) -> None:
         """Nothing more will run for this request; the log says why."""
         self._approval.advance(event)
@@ -315,6 +346,7 @@ _DECISIONS: Final = {
     State.TIMED_OUT: "timeout",
 }
 _STATUSES: Final = {State.DENIED: Status.DENIED, State.TIMED_OUT: Status.TIMEOUT}
+_ECHOES: Final = {State.DENIED: "denied", State.TIMED_OUT: "timeout"}
 _ENDINGS: Final = {
     State.CALLER_GONE: "abandoned",
     State.STOPPED: "stopped",

@@ -17,7 +17,6 @@ from stringd.gate.question import Size
 
 # Our own control sequences; nobody else's ever pass.
 BELL: Final = Painted("\a")
-ERASE_LINE: Final = Painted("\r\x1b[2K")
 NEW_LINE: Final = Painted("\n")
 
 _LOCAL_FLAGS: Final = 3
@@ -63,8 +62,12 @@ class Terminal:
         self.write(paint_inline(spans, colour=self.colour))
 
     def erase_line(self) -> None:
-        """Go to the start of an empty line: this one wiped, or the next where that is unknown."""
-        self.write(NEW_LINE if self.is_dumb else ERASE_LINE)
+        """Go to the start of an empty line: this one overwritten, or the next on a dumb terminal.
+
+        Blanks do what an escape sequence would, and leave bold and dim the only ones there are.
+        """
+        blanks = " " * (self.size.columns - 1)
+        self.write(NEW_LINE if self.is_dumb else Painted(f"\r{blanks}\r"))
 
     def write(self, text: Painted) -> None:
         """Raises `TroubleError`."""

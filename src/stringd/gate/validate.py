@@ -68,9 +68,11 @@ def _objections(request: Request, now: int, max_future: int) -> Iterator[str]:
     """Every reason to refuse, in the order of the protocol; the first one answers."""
     yield from _pipeline_objections(request)
     yield from _text_objections(request)
-    yield from _privilege_objections(request)
+    # A control action runs nothing, so what a command may have does not concern it.
+    is_exec = request.action is Action.EXEC
+    yield from _privilege_objections(request) if is_exec else ()
     yield from _time_objections(request.time, now, max_future)
-    yield from _env_objections(request.env)
+    yield from _env_objections(request.env) if is_exec else ()
 
 
 def _pipeline_objections(request: Request) -> Iterator[str]:

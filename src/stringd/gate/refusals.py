@@ -1,0 +1,59 @@
+"""Refused requests on record: enough to see that somebody knocks, too little to fill a disk."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from stringd.gate.audit import AuditLog
+from stringd.gate.errors import TroubleError
+from stringd.gate.question import Peer
+
+# So many in a row, then one for each period that has passed; the rest are counted.
+BURST: Final = 100
+PERIOD_SECONDS: Final = 30.0
+MAX_ID: Final = 128
+MAX_MESSAGE: Final = 300
+
+
+class RefusalRecords:
+    """Writes `refused` records to the audit log at a bounded rate and size."""
+
+    def __init__(self, audit: AuditLog, clock: Callable[[], float] = time.monotonic) -> None:
+        self._audit = audit
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._allowance = float(BURST)
+        self._counted_at = clock()
+        self.unrecorded = 0
+
+    def add(self, peer: Peer, request_id: str, message: str) -> None:
+        """Record a refusal, or count it where there are too many. Never fails."""
+        if (missed := self._admit()) is None:
+            return
+        fields: dict[str, object] = {
+            "id": request_id[:MAX_ID],
+            "peer": {"pid": peer.pid, "uid": peer.uid, "exe": peer.exe},
+            "message": message[:MAX_MESSAGE],
+        }
+        if missed:
+            fields["unrecorded"] = missed
+        try:
+            self._audit.append("refused", fields)
+        except TroubleError:
+            # Nothing ran, so nothing is lost but this line; what may run has its own record.
+            with self._lock:
+                self.unrecorded += missed + 1
+
+    def _admit(self) -> int | None:
+        """How many went unrecorded before this one, or None if it does as well."""
+        with self._lock:
+            now = self._clock()
+            grown = self._allowance + (now - self._counted_at) / PERIOD_SECONDS
+            self._allowance, self._counted_at = min(float(BURST), grown), now
+            if self._allowance < 1:
+                self.unrecorded += 1
+                return None
+            self._allowance -= 1
+            missed, self.unrecorded = self.unrecorded, 0
+            return missed
