@@ -1,5 +1,6 @@
 """A run as a live picture in the terminal: flow, streaming text, usage, and a line to type in."""
 
+import asyncio
 import time
 from collections.abc import Iterable
 
@@ -32,12 +33,19 @@ class LiveView:
         self._live = Live(
             self,
             console=self._console,
-            refresh_per_second=_FRAMES_PER_SECOND,
+            # A thread that redraws would do so between our lines, and leave some of its own behind.
+            auto_refresh=False,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         )
         self._live.start()
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._live.refresh()
+        loop = asyncio.get_running_loop()
+        self._next = loop.call_later(1 / _FRAMES_PER_SECOND, self._redraw)
 
     def see(self, message: m.DaemonMessage) -> None:
         """Finished answers scroll up above the picture; the rest is in the state."""
@@ -53,6 +61,7 @@ class LiveView:
 
     def close(self) -> None:
         """End the picture and leave the outcome behind."""
+        self._next.cancel()
         self._live.stop()
         self._console.print(Group(*self._tree(), self._footer()))
         match self._state.ending:
