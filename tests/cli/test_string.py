@@ -36,7 +36,12 @@ def test_a_failed_command_exits_with_1_and_keeps_its_error(env: dict[str, str]) 
 
 
 @pytest.mark.parametrize(
-    "words", [("--json", "file:main", "/set {x} = ü"), ("file:main", "/set {x} = ü", "--json")]
+    "words",
+    [
+        ("--json", "file:main", "/set {x} = ü"),
+        ("file:main", "--json", "/set {x} = ü"),
+        ("file:main", "/set {x} = ü", "--json"),
+    ],
 )
 def test_json_is_one_line(env: dict[str, str], words: tuple[str, ...]) -> None:
     done = run("string", *words, env=env)
@@ -74,6 +79,11 @@ def test_a_home_of_its_own_is_made_for_each_user(daemon: Daemon, env: dict[str, 
 def test_an_unprintable_user_is_refused(env: dict[str, str], flag: str) -> None:
     done = run("string", flag, "file:main", "/info", env=env)
     assert (done.code, done.err) == (1, "string: a user id is printable text\n")
+
+
+def test_a_flag_that_lacks_its_user_says_so(env: dict[str, str]) -> None:
+    done = run("string", "--user", env=env)
+    assert (done.code, done.err) == (1, "string: --user needs the id of a user\n")
 
 
 def test_without_arguments_the_help_is_shown(env: dict[str, str]) -> None:

@@ -104,14 +104,17 @@ def parse(args: list[str]) -> Options:
             options.json = True
         elif flag.startswith("--user="):
             options.user = flag.removeprefix("--user=")
-        elif flag == "--user" and rest:
+        elif flag == "--user" and not rest:
+            raise UsageError("--user needs the id of a user")
+        elif flag == "--user":
             options.user = rest.pop(0)
         else:
             hint = " Did you mean --daemon?" if flag == "--deamon" else ""
             raise UsageError(f"unknown flag '{flag}'.{hint}")
-    if "--json" in rest[-1:]:
-        options.json = True
-        rest.pop()
+    for place in (-1, 1):
+        if rest[place : place + 1 or None] == ["--json"]:
+            options.json = True
+            del rest[place]
     if not rest:
         raise UsageError("no topic or command given. See string --help.")
     if not options.user.isprintable() or not options.user.strip():

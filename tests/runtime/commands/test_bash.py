@@ -128,7 +128,8 @@ def test_a_command_whose_request_still_waits_is_reached_at_once(
 ) -> None:
     call(topic, "mkfifo started")
     with ThreadPoolExecutor() as pool:
-        running = pool.submit(call, topic, "echo working; echo >started; sleep 99")
+        text = "echo working; sh -c 'echo >started; exec sleep 99'"
+        running = pool.submit(call, topic, text)
         call(f"{topic}-other", "cat started")
         meddled = call(topic, message)
         assert meddled.code == "EXIT_130"

@@ -27,6 +27,7 @@ from stringd.runtime.shell.cleaning import LONGEST_HELD_LINE, Cleaner, clean
         (b"tab\tstays", "tab\tstays"),
         ("héllo 🌍".encode(), "héllo 🌍"),
         (b"bad \xff\xfe bytes", "bad \ufffd\ufffd bytes"),
+        (b"cut \xc3", "cut \ufffd"),
         (b"c1 \xc2\x9b31m", "c1 31m"),
         (b"open \x1b]never closed", "open never closed"),
         (b"ends in escape\x1b", "ends in escape"),

@@ -209,6 +209,11 @@ async def test_nul_bytes_and_noise_are_made_harmless(shell: Shell) -> None:
     assert (await shell.run("head -c 100000 /bin/bash; false")).exit_code == 1
 
 
+async def test_half_a_character_at_the_end_is_shown(shell: Shell) -> None:
+    assert (await shell.run("printf 'caf\\xc3'")).output == "caf\ufffd"
+    assert (await shell.run("echo clean")).output == "clean"
+
+
 async def test_a_progress_bar_is_reduced_to_its_last_state(shell: Shell) -> None:
     text = r"for i in 1 50 100; do printf '\r%d%%' $i; done; echo"
     assert (await shell.run(text)).output == "100%"

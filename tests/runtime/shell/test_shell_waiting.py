@@ -110,7 +110,8 @@ async def test_being_asked_again_changes_nothing(start_shell: StartShell) -> Non
 async def test_a_key_reaches_a_command_another_caller_waits_for(start_shell: StartShell) -> None:
     shell = await start_shell(Limits(hard=60.0, quiet=60.0, grace=20.0))
     await shell.run("mkfifo started")
-    running = asyncio.create_task(shell.run("echo working; echo >started; sleep 1000"))
+    text = "echo working; sh -c 'echo >started; exec sleep 1000'"
+    running = asyncio.create_task(shell.run(text))
     await read(shell, "started")
     pressed = await shell.type(key_bytes("ctrl-c"))
     assert (pressed.exit_code, pressed.output) == (130, "")

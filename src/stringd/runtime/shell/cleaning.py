@@ -42,9 +42,12 @@ class Cleaner:
         self._escape = ""
         return self._settle(self._without_escapes(text))
 
-    def flush(self) -> str:
-        """The unfinished last line too: a prompt has no newline."""
-        rest = self._line
+    def flush(self, *, over: bool = False) -> str:
+        """The unfinished last line too: a prompt has no newline.
+
+        Half a character waits for its other half, unless all is `over`.
+        """
+        rest = self._line + self._decoder.decode(b"", over)
         if self._escape[1:2] in _STRING_STARTS:
             # A title or link that was never closed must not swallow what follows it.
             rest += self._escape[2:].replace("\x1b", "")
@@ -84,7 +87,7 @@ class Cleaner:
 def clean(data: bytes) -> str:
     """All of a finished output at once."""
     cleaner = Cleaner()
-    return cleaner.feed(data) + cleaner.flush()
+    return cleaner.feed(data) + cleaner.flush(over=True)
 
 
 def _last_state(line: str) -> str:

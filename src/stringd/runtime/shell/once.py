@@ -67,7 +67,7 @@ class OneShot:
             done, _ = await asyncio.wait({self._child.exited}, timeout=limit)
         finally:
             await asyncio.shield(self.close())
-        text, truncated = self._output.take()
+        text, truncated = self._output.take(over=True)
         self._output.transcript.close()
         status = self._child.exited.result()
         if not done:

@@ -298,7 +298,7 @@ class Shell:
             await self._end()
         elif command.hidden:
             notes.append(wording.hidden())
-        text, truncated = command.output.take()
+        text, truncated = command.output.take(over=True)
         if self.ended and self._child.signal is None:
             text = command.without_farewell(text)
         return Reply(ending, status, directory, text, truncated, tuple(notes))

@@ -155,14 +155,14 @@ class Output:
         if self._raw_size >= _CLEANING_BATCH:
             self._clean()
 
-    def settle(self) -> None:
+    def settle(self, *, over: bool = False) -> None:
         """Bring the transcript up to date, the unfinished line included."""
         self._clean()
-        self._keep(self._cleaner.flush())
+        self._keep(self._cleaner.flush(over=over))
 
-    def take(self) -> View:
-        """What is new since the last call."""
-        self.settle()
+    def take(self, *, over: bool = False) -> View:
+        """What is new since the last call; nothing follows what is `over`."""
+        self.settle(over=over)
         window, self._window = self._window, None
         return window.view() if window is not None else View("", False)
 
