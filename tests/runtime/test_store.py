@@ -59,6 +59,22 @@ def test_pages_that_are_gone_do_not_block_the_way_back(tmp_path: Path) -> None:
 
 
 @proves("KEEP-01")
+def test_menus_from_the_web_and_short_action_names_come_back_too(
+    tmp_path: Path, web: WebServer
+) -> None:
+    web.answer = Reply("[@one One](one.md)\n", "text/markdown")
+    action = "```act.greet\nCLI echo hello\n```\n"
+    with Daemon(tmp_path) as daemon:
+        person = Person(daemon.port, "u", daemon.home)
+        person.put("a.md", f"[!nav:site]({web.url}/m.md)\n\n{action}")
+        person.gets("/open a.md")
+        crash(daemon)
+        assert person.gets("/greet") == "hello"
+        crash(daemon)
+        assert person.gets("/nav site") == "Menu: site\n---\n[One][@site.one]"
+
+
+@proves("KEEP-01")
 def test_where_a_directory_was_opened_survives_and_so_does_what_was_read(tmp_path: Path) -> None:
     with Daemon(tmp_path) as daemon:
         person = Person(daemon.port, "u", daemon.home)

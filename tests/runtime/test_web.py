@@ -1,11 +1,17 @@
 """Documents from the web, through a real daemon and a real server."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from stringd.actions.fetch import Fetcher
+from stringd.runtime.runtime import Answer, Runtime
+from stringd.runtime.settings import RuntimeSettings
+from stringd.wire.result import response_text
+from stringd.wire.topic import parse_topic
 from tests.requirements import proves
-from tests.support.daemon import free_port
+from tests.support.daemon import Daemon, free_port
 from tests.support.person import Person
 from tests.support.site import RawServer, cut
 from tests.support.web import Asked, Reply, WebServer
@@ -199,6 +205,91 @@ def test_a_page_is_fetched_again_only_when_asked(person: Person, web: WebServer)
     serve(web, {})
     assert person.fails("/refresh").code == "NOT_FOUND"
     assert person.gets("/open #new").endswith("# New")
+
+
+@proves("WEB-01")
+def test_nothing_is_fetched_when_the_owner_says_so(tmp_path: Path, web: WebServer) -> None:
+    serve(web, pages(p="# P\n"))
+    with Daemon(tmp_path, STRINGD_HTTP_LOADING="0") as daemon:
+        person = Person(daemon.port, "u", daemon.home)
+        refused = person.fails(f"/open {web.url}/p")
+        assert refused.text == f"ERROR(LOAD_ERROR): HTTP loading is disabled: {web.url}/p"
+        person.put("a.md", f"[!nav:m]({web.url}/p)\n# A\n")
+        assert person.gets("/open a.md") == "Opened a.md\n---\n[nav] m — /nav <name>\n\n# A"
+    assert web.asked == []
+
+
+def test_a_binary_answer_is_named_as_one(person: Person, web: WebServer) -> None:
+    web.answer = Reply(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "image/png")
+    refused = person.fails(f"/open {web.url}/x.png")
+    assert refused.text == (
+        f"ERROR(LOAD_ERROR): Failed to read {web.url}/x.png: "
+        "it is a binary file (16 bytes, image/png)."
+    )
+
+
+def test_a_local_document_has_menus_from_the_web(person: Person, web: WebServer) -> None:
+    serve(web, pages(**{"nav/m.md": "[@one One](../one.md#s)\n", "one.md": "# One\n\n## S\n\ns\n"}))
+    person.put("own.md", "[@a Own](a.md)\n")
+    person.put(
+        "a.md",
+        f"[!nav:own](own.md)\n[!nav:site]({web.url}/nav/m.md)\n[!nav:gone]({web.url}/none)\n# A\n",
+    )
+    assert person.gets("/open a.md") == (
+        "Opened a.md\n---\n[nav] own — first view\n[Own][@own.a]\n"
+        "[nav] site — first view\n[One][@site.one]\n[nav] gone — /nav <name>\n\n# A"
+    )
+    assert person.gets("/nav site") == "Menu: site\n---\n[One][@site.one]"
+    assert person.gets("/nav gone") == "Menu: gone\n---\nMenu gone is empty."
+    assert person.gets("/open @site.one") == f"Opened {web.url}/one.md#s\n---\n## S\n\ns"
+    assert person.gets("/back").startswith("Back to a.md\n---\n[nav] own, site, gone — /nav <name>")
+    assert person.gets("/refresh").startswith("Refreshed a.md\n")
+    assert person.gets("/nav site").endswith("\n[One][@site.one]")
+
+
+def test_a_menu_from_the_web_leads_to_the_web_only(person: Person, web: WebServer) -> None:
+    serve(web, pages(**{"m.md": f"[@key Key](file://{person.home}/key.md)\n"}))
+    person.put("key.md", "secret")
+    person.put("a.md", f"[!nav:site]({web.url}/m.md)\n# A\n")
+    person.gets("/open a.md")
+    refused = person.fails("/open @site.key")
+    assert refused.code == "FILE_NOT_ALLOWED"
+    assert refused.message.startswith("A web page may link only to web addresses, not to file://")
+
+
+PRIVATE = "http://127.0.0.2:9/admin"
+REFUSED = "a public page may not lead to the private address 127.0.0.2"
+
+
+async def say(runtime: Runtime, text: str) -> str:
+    """Run a command in-process, where 127.0.0.1 can be made to count as the public internet."""
+    answer = runtime.execute(runtime.slot("u", parse_topic("main")), text)
+    result = (answer if isinstance(answer, Answer) else await answer).result
+    return response_text(result)
+
+
+@proves("WEB-05")
+@pytest.mark.anyio
+async def test_nothing_public_leads_to_a_private_address(tmp_path: Path, web: WebServer) -> None:
+    links = f"[@dev Dev]({PRIVATE}) [Auto]({PRIVATE}?x)\n"
+    moved = Reply(status=302, headers=(("Location", PRIVATE),))
+    serve(web, {**pages(p=f"[!nav:m](m)\n# P\n{links}", m=f"[@in In]({PRIVATE})\n"), "/r": moved})
+    (tmp_path / "a.md").write_text(f"[!nav:site]({web.url}/m)\n[@own Own]({PRIVATE}?own)\n")
+    runtime = Runtime(RuntimeSettings(tmp_path / "data"))
+    runtime.fetcher = Fetcher(lambda address: address == "127.0.0.1")
+    runtime.register("u", str(tmp_path))
+    try:
+        assert (await say(runtime, f"/open {web.url}/p")).startswith(f"Opened {web.url}/p\n")
+        for target in ("@dev", "@auto", "@m.in", "//127.0.0.2:9/x", f"{web.url}/r"):
+            assert REFUSED in await say(runtime, f"/open {target}")
+        assert (await say(runtime, "/open ~/a.md")).startswith("Opened a.md\n")
+        assert REFUSED in await say(runtime, "/open @site.in")
+        for asked_for in (PRIVATE, "@own"):
+            said = await say(runtime, f"/open {asked_for}")
+            assert said.startswith("ERROR(LOAD_ERROR): Network error fetching")
+            assert REFUSED not in said
+    finally:
+        await runtime.close()
 
 
 def test_chanflow_addresses_are_https(person: Person) -> None:

@@ -51,10 +51,15 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def is_binary(data: bytes) -> bool:
+    """Whether bytes are no text: it shows in the first of them."""
+    return b"\0" in data[:_SNIFFED]
+
+
 def read_text(file: FilePath, *, binary_too: bool = False) -> FileText:
     """Read a text file. Raises `CommandError`; messages name the path as it was typed."""
     data, mode = _read(file)
-    binary = b"\0" in data[:_SNIFFED]
+    binary = is_binary(data)
     if binary and not binary_too:
         raise CommandError(
             "LOAD_ERROR",

@@ -1,7 +1,7 @@
 """A loaded document with what hangs on it, and the places of a session's history."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -25,7 +25,10 @@ class Page:
     appendix: str | None = None
     """Text that follows the rendered document, such as an install hint."""
     public: bool = False
-    """Whether it came from the public internet: then its links may not lead to this machine."""
+    """Whether it came from the public internet: then its links may not lead to this machine.
+
+    Of a local document, whether one of its menus did; only its web menus are bound by it then.
+    """
     manifest: Manifest | None = None
     """The manifest that lists it; its relative links are looked up there first."""
 
@@ -76,8 +79,9 @@ class Location:
         return self._meta
 
 
+@lru_cache(maxsize=4096)
 def path_of(uri: str) -> Path | None:
-    """The file a URI names, if it is a file's."""
+    """The file a URI names, if it is a file's. Every command asks several times."""
     return Path(unquote(urlsplit(uri).path)) if uri.startswith("file://") else None
 
 

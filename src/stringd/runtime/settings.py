@@ -15,4 +15,6 @@ class RuntimeSettings(NamedTuple):
     show_secrets: bool = False
     use_keyring: bool = False
     """Whether persistent variables are kept in the system keyring instead of files."""
+    http_loading: bool = True
+    """Whether documents may be loaded from the web."""
     github_api: str = "https://api.github.com"

@@ -13,7 +13,7 @@ from stringd.runtime.mcp_apps import SCHEME
 from stringd.runtime.mounts import open_resource
 from stringd.runtime.page import Location, Page, is_web, path_of
 from stringd.runtime.paths import FilePath, locate
-from stringd.runtime.web import included_web, reload_web
+from stringd.runtime.web import included_web, reload_web, with_web_menus
 
 if TYPE_CHECKING:
     from stringd.runtime.call import Call
@@ -35,10 +35,21 @@ def current_page(call: "Call") -> Page:
     return location.page
 
 
-def wake(call: "Call") -> None:
+async def wake(call: "Call") -> None:
     """Load the document of a restored session; commands that need it say why it is missing."""
-    with suppress(CommandError):
-        current_page(call)
+    location = call.session.location
+    if location is not None and path_of(location.uri) is not None:
+        with suppress(CommandError):
+            location.page = await load_local(call, _file(call, location))
+
+
+async def load_local(call: "Call", file: FilePath) -> Page:
+    """Load a local document with everything it hangs on. Raises `CommandError`."""
+    if is_large(file.real):
+        page = await asyncio.to_thread(load_file, call, file)
+    else:
+        page = load_file(call, file)
+    return await with_web_menus(call, page)
 
 
 async def reload(call: "Call", location: Location) -> Page:
@@ -47,10 +58,7 @@ async def reload(call: "Call", location: Location) -> Page:
         return await open_resource(call, location.uri)
     if is_web(location.uri):
         return await reload_web(call, location.uri, location.page)
-    file = _file(call, location)
-    if is_large(file.real):
-        return await asyncio.to_thread(load_file, call, file)
-    return load_file(call, file)
+    return await load_local(call, _file(call, location))
 
 
 async def shown(call: "Call", location: Location) -> str:
@@ -91,7 +99,7 @@ def show(call: "Call", location: Location) -> str:
 
 
 def _file(call: "Call", location: Location) -> FilePath:
-    path = path_of(location.uri)
+    path = path_of(location.uri) or location.uri
     return locate(call, str(path))._replace(typed=call.session.shown(location.uri))
 
 

@@ -17,6 +17,7 @@ from stringd.documents import (
     parse_menu,
 )
 from stringd.runtime.errors import CommandError
+from stringd.runtime.files import is_binary
 from stringd.runtime.loading import absolute_menu, check_menu
 from stringd.runtime.manifest import Manifest, Part, read_manifest
 from stringd.runtime.page import Page, is_web
@@ -64,6 +65,8 @@ class Source(NamedTuple):
         """An answer of 2xx. Raises `CommandError`."""
         if not is_web(url):
             raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {url}")
+        if not self.call.runtime.settings.http_loading:
+            raise CommandError("LOAD_ERROR", f"HTTP loading is disabled: {url}")
         request = Request(
             "GET",
             url,
@@ -122,6 +125,25 @@ async def reload_web(call: "Call", uri: str, known: Page | None) -> Page:
     return await load_web(call, uri, may_be_private=may_be_private, manifest=root.manifest)
 
 
+def has_web_menus(page: Page) -> bool:
+    """Whether a local document names menus by their web address."""
+    return page.path is not None and any(map(is_web, page.document.menus.values()))
+
+
+async def with_web_menus(call: "Call", page: Page) -> Page:
+    """A local page with the menus it names by web address; what cannot be fetched is empty.
+
+    Raises `CommandError` for a menu that never ends.
+    """
+    if not has_web_menus(page):
+        return page
+    document = page.document
+    wanted = [(name, path) for name, path in document.menus.items() if is_web(path)]
+    found = await asyncio.gather(*(_web_menu(call, document, *each) for each in wanted))
+    menus = {**page.menus, **{menu.name: menu for menu, _ in found}}
+    return replace(page, menus=menus, public=any(public for _, public in found))
+
+
 def included_web(page: Page, path: str, base: str) -> Included | IncludeFailure:
     """What a web page includes; it was fetched with the page."""
     return page.includes.get((path, base)) or IncludeFailure("it could not be fetched")
@@ -145,6 +167,7 @@ async def _listed(source: Source, url: str, part: Part) -> Page:
 
 async def _page(answer: Fetched) -> Page:
     if "text/html" not in answer.content_type.lower():
+        _check_text(answer)
         return Page(parse(answer.text().removeprefix("\ufeff"), answer.url))
     text = _html(answer)
     if len(text) > LARGE_PAGE:
@@ -153,6 +176,15 @@ async def _page(answer: Fetched) -> Page:
         markdown = html_to_markdown(text)
     document = parse(markdown, answer.url, original=text, converted=True)
     return Page(document, notice=CONVERTED)
+
+
+def _check_text(answer: Fetched) -> None:
+    if answer.charset is None and is_binary(answer.body):
+        kind = answer.content_type or "of no declared type"
+        raise CommandError(
+            "LOAD_ERROR",
+            f"Failed to read {answer.url}: it is a binary file ({len(answer.body)} bytes, {kind}).",
+        )
 
 
 def _html(answer: Fetched) -> str:
@@ -187,6 +219,20 @@ async def _menu(source: Source, document: Document, name: str, path: str) -> Men
         file = await source.read(url)
     except CommandError:
         file = Included(url, "")
+    return _menu_in(file, document, name)
+
+
+async def _web_menu(call: "Call", document: Document, name: str, url: str) -> tuple[Menu, bool]:
+    """A local document's menu, and whether it came from the public internet."""
+    try:
+        answer = await Source(call, may_be_private=True).get(url)
+    except CommandError:
+        return Menu(name, url), False
+    file = Included(answer.url, answer.text().removeprefix("\ufeff"))
+    return _menu_in(file, document, name), answer.public
+
+
+def _menu_in(file: Included, document: Document, name: str) -> Menu:
     check_menu(document, file)
     return absolute_menu(parse_menu(name, file.source, file.uri))
 

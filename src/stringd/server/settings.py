@@ -54,6 +54,7 @@ VARIABLES: Final = {
     "STRINGD_ACTION_TIMEOUT_MS": "time limit of an action (HTTP 60000, CLI 120000)",
     "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
     "STRINGD_SECRETS": "keyring keeps persistent variables in the system keyring (files)",
+    "STRINGD_HTTP_LOADING": "0 loads no documents from the web (1)",
     "STRINGD_GITHUB_API": "where GitHub packages are listed (https://api.github.com)",
     "STRINGD_TEMPLATE_FILTERS": "filters prompt templates may use: env, file, exec (none)",
     "STRINGD_CONCURRENT_BROADCAST": "1 runs the steps of a broadcast flow side by side",
@@ -84,6 +85,7 @@ def load_settings(
         cli_action_timeout=action or 120.0,
         show_secrets=_switch(environ, "STRINGD_SHOW_SECRETS"),
         use_keyring=_uses_keyring(environ),
+        http_loading=_switch(environ, "STRINGD_HTTP_LOADING", default="1"),
         github_api=environ.get("STRINGD_GITHUB_API", "").strip() or "https://api.github.com",
     )
     return Settings(
@@ -178,5 +180,6 @@ def _uses_keyring(environ: Mapping[str, str]) -> bool:
     return text == "keyring"
 
 
-def _switch(environ: Mapping[str, str], name: str) -> bool:
-    return environ.get(name, "").strip().lower() in ("1", "true", "yes", "on")
+def _switch(environ: Mapping[str, str], name: str, default: str = "0") -> bool:
+    text = environ.get(name, "").strip().lower() or default
+    return text in ("1", "true", "yes", "on")

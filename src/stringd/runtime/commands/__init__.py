@@ -71,16 +71,27 @@ def dispatch(
     """Route one command to its handler. Raises `CommandError` when there is none."""
     if session.topic.type == "bash":
         return bash.bash(runtime, session, text, cwd)
-    line = parse_command(text)
-    handler = COMMANDS.get(line.name) or _family(session, line)
+    call = Call(runtime, session, parse_command(text), cwd)
+    if session.location is not None and session.location.page is None:
+        return _handled_awake(call)
+    return _handled(call)
+
+
+async def _handled_awake(call: Call) -> Result:
+    """The document decides which actions are commands, so it is loaded first."""
+    await wake(call)
+    outcome = _handled(call)
+    return outcome if isinstance(outcome, Result) else await outcome
+
+
+def _handled(call: Call) -> Result | Awaitable[Result]:
+    line = call.line
+    handler = COMMANDS.get(line.name) or _family(call.session, line)
     if handler is None:
         raise CommandError(
             "COMMAND_UNSUPPORTED",
             f"Unknown command: /{line.typed}\nUse /info to see available commands.",
         )
-    call = Call(runtime, session, line, cwd)
-    if session.location is not None and session.location.page is None:
-        wake(call)
     return handler(call)
 
 

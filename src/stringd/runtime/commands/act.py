@@ -11,11 +11,10 @@ from stringd.runtime.answers import page_of
 from stringd.runtime.call import Call
 from stringd.runtime.commands.navigation import visit
 from stringd.runtime.errors import CommandError
-from stringd.runtime.loading import load_file
 from stringd.runtime.mounts import tool_caller
 from stringd.runtime.page import Location, Page
 from stringd.runtime.shortcuts import known_shortcuts
-from stringd.runtime.viewing import current_page
+from stringd.runtime.viewing import current_page, load_local
 from stringd.runtime.web import load_web
 from stringd.wire.result import Result
 
@@ -95,7 +94,7 @@ async def open_page(call: Call) -> Page:
     if isinstance(address, WebAddress):
         page = await load_web(call, address.url, may_be_private=address.may_be_private)
     else:
-        page = load_file(call, address)
+        page = await load_local(call, address)
     session.location = Location(page.uri, None, page)
     return page
 

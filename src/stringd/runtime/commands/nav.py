@@ -7,9 +7,9 @@ from stringd.documents import NO_LINKS, Menu, menu_line, nav_scaffold
 from stringd.runtime.addresses import WebAddress, resolve
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
-from stringd.runtime.loading import absolute_target, load_file
+from stringd.runtime.loading import absolute_target
 from stringd.runtime.page import Location, Page
-from stringd.runtime.viewing import current_page
+from stringd.runtime.viewing import current_page, load_local
 from stringd.runtime.web import load_web
 from stringd.wire.result import Result
 
@@ -35,7 +35,7 @@ async def _answer_in_app(call: Call) -> Result:
     if isinstance(address, WebAddress):
         page = await load_web(call, address.url)
     else:
-        page = load_file(call, address)
+        page = await load_local(call, address)
     call.session.location = Location(page.uri, None, page)
     return _answer(call, page)
 
