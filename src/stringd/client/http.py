@@ -212,7 +212,7 @@ class Connection:
     def _fill(self) -> None:
         assert self._socket is not None
         try:
-            data = self._socket.recv(262144)
+            data = self._socket.recv(65536)
         except ConnectionResetError:
             data = b""
         if not data:

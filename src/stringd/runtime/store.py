@@ -77,7 +77,8 @@ class SessionStore:
         if state == session.stored:
             return
         self._db.execute(
-            "INSERT OR REPLACE INTO sessions (user, topic, state) VALUES (?, ?, ?)",
+            "INSERT INTO sessions (user, topic, state) VALUES (?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET state = excluded.state",
             (session.user.id, session.topic.canonical, state),
         )
         session.stored = state
