@@ -52,6 +52,8 @@ def another_program(port: int = 0) -> Iterator[int]:
 class Daemon:
     """`stringd serve` on a free port; started on entry, stopped on exit."""
 
+    program: tuple[str, ...] = ("-m", "stringd")
+
     def __init__(self, directory: Path, *arguments: str, **environment: str) -> None:
         self.directory = directory
         self.data_dir = directory / "data"
@@ -78,7 +80,7 @@ class Daemon:
     def start(self) -> None:
         """Start the daemon and wait until it says that it listens."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "stringd", "serve", *self.arguments],
+            [sys.executable, *self.program, "serve", *self.arguments],
             env=self.child_environment(),
             cwd=self.directory,
             stdout=subprocess.PIPE,

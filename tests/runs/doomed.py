@@ -1,0 +1,43 @@
+"""`stringd serve` that is killed at one event of a timeline: DOOM=<type>:<how many>:<moment>.
+
+The moment is `before` or `after` the event is written, or `torn`, with half of it written.
+"""
+
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from stringd.cli.main import main
+from stringd.runs.files import FileRunStore
+from stringd.runs.timeline import TimelineEvent, encode_event
+
+
+def die() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("nobody survives this")
+
+
+def doom(kind: str, number: int, moment: str) -> None:
+    written, left = FileRunStore.append, number
+
+    def append(store: FileRunStore, run_id: str, event: TimelineEvent) -> None:
+        nonlocal left
+        left -= event.__struct_config__.tag == kind
+        if left or event.__struct_config__.tag != kind:
+            written(store, run_id, event)
+            return
+        if moment == "torn":
+            line = encode_event(event)
+            store._write(store._timeline(run_id), line[: len(line) // 2])
+        if moment == "after":
+            written(store, run_id, event)
+        die()
+
+    setattr(FileRunStore, "append", append)  # noqa: B010  # a method of our own
+
+
+if __name__ == "__main__":
+    kind, number, moment = os.environ["DOOM"].split(":")
+    doom(kind, int(number), moment)
+    sys.exit(main())
