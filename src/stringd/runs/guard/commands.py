@@ -1,38 +1,83 @@
-"""Command lines no agent should run unasked."""
+"""Which command lines are never run, and which the human is asked about.
+
+A line is judged command by command, through pipes, lists, substitutions and whatever starts another
+command. What cannot be read with certainty is asked about.
+"""
 
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from stringd.runs.guard.policy import CommandPolicy
+from stringd.runs.guard.policy import CommandPolicy, Subject, Verdict
+from stringd.runs.guard.shell.dangers import Danger, dangers
+from stringd.runs.guard.shell.starting import read_through
 
-_WORDS: Final = r"(?:[^\s;&|]+[ \t]+)*"
-_EVERYTHING: Final = r"(?:/|~|/\*|~/|~/\*|\$HOME|\$\{HOME\}|\$HOME/|/\.\*?)(?=\s|[;&|)]|$)"
-_SHELL: Final = r"(?:\S*/)?(?:ba|z|da|k|fi)?sh\b"
-_START: Final = (
-    r"(?:^|[;&|(`\n]|\$\()\s*(?:\w+=\S*\s+)*(?:sudo\s+(?:-\S+\s+)*|env\s+|exec\s+|nohup\s+)*"
-)
 
-# A guard rail against accidents: a shell has a hundred ways to say each of these.
-DANGEROUS: Final = CommandPolicy(
-    "deny-commands",
-    "deny",
-    tuple(
-        re.compile(pattern)
-        for pattern in (
-            # rm -rf /, rm -r -f ~, rm --recursive --no-preserve-root /*
-            rf"\brm[ \t]+(?={_WORDS}(?:-[a-zA-Z]*[rR]|--recursive)){_WORDS}{_EVERYTHING}",
-            r"\bmkfs(?:\.\w+)?\b",
-            r"\bdd[ \t]+[^;&|\n]*\bif=",
-            r":\s*\(\s*\)\s*\{[^}]*:\s*\|\s*:",
-            rf"\b(?:curl|wget)\b[^;&]*\|\s*(?:sudo\s+(?:-\S+\s+)*|env\s+)*{_SHELL}",
-            rf"{_SHELL}\s+(?:-c\s+)?(?:<\(|\$\(|`)\s*(?:curl|wget)\b",
-            rf"{_START}(?:\S*/)?(?:shutdown|reboot|halt|poweroff)\b",
-            r"\bsystemctl[ \t]+[^;&|\n]*\b(?:reboot|poweroff|halt)\b",
-        )
-    ),
-)
+@dataclass(frozen=True)
+class _Judged:
+    """A line taken apart: each command as text, and what speaks against running it."""
+
+    commands: tuple[str, ...]
+    dangers: tuple[Danger, ...]
+
+    def why(self, verdict: Verdict) -> list[str]:
+        return [danger.why for danger in self.dangers if danger.verdict == verdict]
+
+
+@lru_cache(maxsize=64)
+def _judged(line: str) -> _Judged:
+    reading = read_through(line)
+    commands = dict.fromkeys(stage.text for stage in reading.stages)
+    return _Judged(tuple(commands), tuple(dict.fromkeys(dangers(reading))))
+
+
+@dataclass(frozen=True)
+class DenyCommands:
+    """Refuses what no agent should run."""
+
+    name: str = "deny-commands"
+    verdict: Verdict = "deny"
+
+    def judge(self, subject: Subject) -> Verdict | None:
+        found = subject.direction == "exec" and self.reasons(subject.resource)
+        return self.verdict if found else None
+
+    def reasons(self, line: str) -> list[str]:
+        return _judged(line).why("deny")
+
+
+@dataclass(frozen=True)
+class ApproveCommands:
+    """Asks about commands that fit one of the owner's expressions, and about unreadable ones."""
+
+    patterns: tuple[re.Pattern[str], ...] = ()
+    name: str = "approve-commands"
+    verdict: Verdict = "ask"
+
+    def judge(self, subject: Subject) -> Verdict | None:
+        found = subject.direction == "exec" and self.reasons(subject.resource)
+        return self.verdict if found else None
+
+    def reasons(self, line: str) -> list[str]:
+        judged = _judged(line)
+        fitting = [
+            f"{text} fits {pattern.pattern}"
+            for pattern in self.patterns
+            for text in _fitting(pattern, line, judged.commands)
+        ]
+        return fitting + judged.why("ask")
+
+
+def _fitting(pattern: re.Pattern[str], line: str, commands: tuple[str, ...]) -> list[str]:
+    """The commands an expression fits; the whole line when it fits only that."""
+    found = [command for command in commands if pattern.search(command)]
+    return found or ([line] if pattern.search(line) else [])
+
+
+DANGEROUS: Final[CommandPolicy] = DenyCommands()
 
 
 def approval(patterns: tuple[str, ...]) -> CommandPolicy:
     """The owner's list of commands to ask about. Raises `re.error`."""
-    return CommandPolicy("approve-commands", "ask", tuple(re.compile(each) for each in patterns))
+    return ApproveCommands(tuple(re.compile(each) for each in patterns))

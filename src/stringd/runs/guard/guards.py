@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from stringd.runs.guard.commands import DANGEROUS
+from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.policy import (
     CommandPolicy,
     ForbiddenGlobs,
@@ -44,6 +44,10 @@ class Guard:
     def names(self) -> list[str]:
         return [policy.name for policy in self.chain()]
 
+    def reasons(self, line: str) -> list[str]:
+        """What its policies have against a command line."""
+        return [why for policy in self.commands for why in policy.reasons(line)]
+
     def judge(self, subject: Subject) -> Ruling:
         """The first answer decides; without one it is allowed."""
         for policy in self.chain():
@@ -58,7 +62,7 @@ class GuardDefaults:
     """What every guard of a daemon starts with."""
 
     forbidden_places: tuple[Path, ...] = ()
-    commands: tuple[CommandPolicy, ...] = (DANGEROUS,)
+    commands: tuple[CommandPolicy, ...] = (DANGEROUS, approval(()))
 
 
 _PLAIN: Final = GuardDefaults()

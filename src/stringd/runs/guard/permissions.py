@@ -63,8 +63,10 @@ class Permissions:
         return place
 
     async def command(self, agent: str, tool: str, line: str, details: Mapping[str, Any]) -> None:
-        """Leave to run a command line. Raises `Denied`."""
-        await self._authorize(agent, tool, Subject("exec", line), details)
+        """Leave to run a command line; `details.why` says what speaks against. Raises `Denied`."""
+        why = self._guards.of(tool).reasons(line)
+        told = {**details, "why": why} if why else details
+        await self._authorize(agent, tool, Subject("exec", line), told)
 
     async def address(self, agent: str, tool: str, url: str, details: Mapping[str, Any]) -> None:
         """Leave to fetch from an address that is not public. Raises `Denied`."""
@@ -91,7 +93,8 @@ class Permissions:
         if ruling.verdict == "deny" or ruling.policy.startswith("session-"):
             self._verdicts.policy_decided(wish, ruling.verdict, ruling.policy)
         if ruling.verdict == "deny":
-            raise Denied(f"{_deed(wish)} is denied by {ruling.policy}")
+            why = "; ".join((details or {}).get("why", ()))
+            raise Denied(f"{_deed(wish)} is denied by {ruling.policy}{': ' if why else ''}{why}")
 
     async def _ask(self, wish: Wish, subject: Subject) -> None:
         decision = await self._verdicts.ask(wish)

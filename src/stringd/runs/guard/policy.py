@@ -75,25 +75,15 @@ def _fits(patterns: Sequence[str], subject: Subject) -> bool:
     return inside is not None and any(globs.matches(pattern, inside) for pattern in patterns)
 
 
-@dataclass(frozen=True)
-class CommandPolicy:
-    """Regular expressions over a command line."""
+class CommandPolicy(Policy, Protocol):
+    """A policy over command lines that can say why it answers so."""
 
-    name: str
-    verdict: Verdict
-    patterns: tuple[re.Pattern[str], ...]
+    @property
+    def verdict(self) -> Verdict: ...
 
-    def judge(self, subject: Subject) -> Verdict | None:
-        if subject.direction != "exec":
-            return None
-        texts = (subject.resource, _unquoted(subject.resource))
-        found = any(pattern.search(text) for pattern in self.patterns for text in texts)
-        return self.verdict if found else None
-
-
-def _unquoted(command: str) -> str:
-    """The command without the quoting that could hide a word from a pattern."""
-    return re.sub(r"\s+", " ", re.sub(r"\\(.)", r"\1", re.sub(r"""["']|\$IFS""", "", command)))
+    def reasons(self, line: str) -> list[str]:
+        """What in this line it objects to; nothing when it passes."""
+        ...
 
 
 @dataclass(frozen=True)

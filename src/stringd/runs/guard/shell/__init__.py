@@ -1,0 +1,1 @@
+"""What a shell command line would run, read without running it."""
