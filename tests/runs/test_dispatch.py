@@ -1,7 +1,12 @@
 """Requests that are not about one run."""
 
+from pathlib import Path
+from typing import get_args
+
 import pytest
 
+from stringd.runs.service import RunService
+from stringd.wire.runs.requests import ClientMessage
 from tests.requirements import proves
 from tests.runs.support import RunsServer, Watcher
 
@@ -25,11 +30,17 @@ async def test_ping_is_answered_with_its_id(watcher: Watcher) -> None:
         ("hub_remove", {"name": "x"}),
     ],
 )
-async def test_what_this_daemon_does_not_do_it_says(
+async def test_there_is_no_hub_to_install_from(
     watcher: Watcher, type_: str, fields: dict[str, object]
 ) -> None:
     answer = await watcher.ask(type_, **fields)
-    assert (answer["type"], answer["code"]) == ("error", "NOT_IMPLEMENTED")
+    assert (answer["code"], answer["message"]) == ("HUB_ERROR", "Hub manager is unavailable")
+
+
+def test_every_request_of_the_protocol_has_one_handler(tmp_path: Path) -> None:
+    now, later = RunService(tmp_path, tmp_path)._handlers()
+    assert not now.keys() & later.keys()
+    assert now.keys() | later.keys() == set(get_args(ClientMessage))
 
 
 async def test_the_demo_provider_is_listed_and_needs_no_key(watcher: Watcher) -> None:

@@ -43,7 +43,8 @@ def test_a_torn_line_is_ended_before_the_next_one(store: FileRunStore, tmp_path:
         "RunStarted",
         "RunCompleted",
     ]
-    assert again.repair() == []
+    assert again.repair() == ["r"]
+    assert len(again.timeline("r")) == 2
     assert [each.status for each in again.overviews()] == ["error"]
     again.close()
 

@@ -60,6 +60,8 @@ async def test_an_agent_asks_the_human_in_the_middle_of_its_turn(
         "output": 'User response: "because"',
         "status": "completed",
     }
+    [kept] = [e for e in server.timeline("r") if e["type"] == "user_input"]
+    assert (kept["agentName"], kept["text"], kept["source"]) == ("a", "because", "human")
     again = await watcher.ask("question_response", **answer)
     assert again["code"] == "NO_PENDING_QUESTION"
     record = (await watcher.ask("prepare_run", runId="r"))["conversation"]["records"][0]

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.timeline import conversation, decode_events, latest_start, overview
+from stringd.runs.timeline import (
+    AgentCall,
+    RunStarted,
+    conversation,
+    decode_events,
+    latest_start,
+    overview,
+)
+from stringd.wire.runs.types import ConversationRecord, Usage
 from tests.requirements import proves
 from tests.runs.support import RunsServer, Watcher, scripted, sequential, serving, strategy
 
@@ -48,12 +56,44 @@ def test_the_conversation_anchors_human_inputs_and_applies_compactions() -> None
     assert history.records[0].response_messages[0]["id"] == "m1"
 
 
+def started(text: str, **more: bool) -> RunStarted:
+    place = {"strategy_path": "s", "strategy_name": "S", "cwd": "/"}
+    return RunStarted(ts="t", initial_input=text, **place, **more)  # type: ignore[arg-type]
+
+
+def called(id_: str) -> AgentCall:
+    said = [{"role": "assistant", "content": "x"}]
+    return AgentCall(
+        ts="t",
+        record=ConversationRecord(
+            id=id_,
+            agent_name="a",
+            created_at="t",
+            user_message={"role": "user", "content": ""},
+            response_messages=said,
+            text="x",
+            usage=Usage(),
+            finish_reason="stop",
+        ),
+    )
+
+
+def test_an_input_nobody_took_up_is_not_put_before_a_later_segments_call() -> None:
+    history = conversation([started("lost"), started(""), called("rec-1")])
+    assert [(i.text, i.before_record_id or None) for i in history.inputs] == [("lost", None)]
+
+
+def test_an_input_is_put_before_the_call_that_a_resumed_segment_makes_of_it() -> None:
+    history = conversation([started("kept"), started("", resume=True), called("rec-1")])
+    assert [(i.text, i.before_record_id or None) for i in history.inputs] == [("kept", "rec-1")]
+
+
 def test_damaged_and_foreign_lines_hide_nothing() -> None:
     assert len(decode_events(lines())) == 11
     assert decode_events([b"", b"\xff", b"{}", b"[1]", b'{"type":"run_started"}']) == []
-    started = latest_start(decode_events(lines()))
-    assert started is not None
-    assert started.initial_input == "second question"
+    latest = latest_start(decode_events(lines()))
+    assert latest is not None
+    assert latest.initial_input == "second question"
 
 
 @proves("RUN-32")

@@ -100,6 +100,11 @@ BAD: list[tuple[str | bytes, str, str]] = [
         ),
     ),
     (
+        '{"type":"set_credential","providerId":"p","credentialType":"key"}',
+        "VALIDATION_ERROR",
+        ("credentialType: Invalid enum value. Expected 'api' | 'oauth' | 'custom', received 'key'"),
+    ),
+    (
         '{"type":"update_policy","runId":"r","mode":"exec"}',
         "VALIDATION_ERROR",
         "mode: Invalid enum value. Expected 'read' | 'write', received 'exec'",

@@ -160,7 +160,10 @@ def _result(text: str, record: ConversationRecord) -> AgentCallResult:
 
 
 class UserBody:
-    """The human: asked when nothing came in, else the message goes through."""
+    """The human: asked when nothing came in, else the message goes through.
+
+    `ask` gets the agent's name and the path of the call.
+    """
 
     shows = False
     model: str | None = None
@@ -170,7 +173,7 @@ class UserBody:
         self,
         require_input: bool,
         preset_message: str | None,
-        ask: Callable[[str], Awaitable[str]],
+        ask: Callable[[str, str], Awaitable[str]],
     ) -> None:
         self._require_input = require_input
         self._preset = preset_message
@@ -178,7 +181,7 @@ class UserBody:
 
     async def answer(self, call: Call) -> Answer:
         if self._require_input:
-            text = call.message or await self._ask(call.agent.name)
+            text = call.message or await self._ask(call.agent.name, call.path)
         else:
             text = call.message if self._preset is None else self._preset
         return plain_answer(text)

@@ -58,6 +58,7 @@ class Conduct:
         resume: bool,
     ) -> None:
         self._known.forget_oldest()
+        self._known.interrupted.pop(run.id, None)
         follow(run, client)
         run.request_id = request.request_id
         self._executor.begin(run, prepared, request.input, resume=resume)

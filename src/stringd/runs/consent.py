@@ -3,6 +3,7 @@
 from typing import Any, Literal
 from uuid import uuid4
 
+import msgspec
 from msgspec import UNSET
 
 from stringd.runs.clock import timestamp
@@ -10,7 +11,7 @@ from stringd.runs.guard.permissions import Verdicts, Wish
 from stringd.runs.ledger import open_call
 from stringd.runs.run import Run
 from stringd.runs.store import RunStore
-from stringd.runs.timeline import DecidedBy, PermissionDecided
+from stringd.runs.timeline import DecidedBy, PermissionDecided, PromptAsked
 from stringd.wire.runs import messages
 from stringd.wire.runs.types import PolicyName
 
@@ -19,12 +20,16 @@ def verdicts(run: Run, store: RunStore) -> Verdicts:
     """How tools of the run come to a yes or a no."""
 
     async def ask(wish: Wish) -> str:
+        async def send(request_id: str) -> str:
+            return await run.ask(_request(run.id, request_id, wish))
+
         call = open_call.get()
-        if call is not None:
-            call.ledger.wait(call.key, waiting=True)
-        decision = await run.ask(_request(run.id, wish))
-        if call is not None:
-            call.ledger.wait(call.key, waiting=False)
+        if call is None:
+            return await send(str(uuid4()))
+        call.ledger.wait(call.key, waiting=True)
+        key, about = call.prompt_key(), msgspec.json.encode(wish).decode()
+        decision = await call.ledger.ask(key, "permission", wish.agent_name, about, send)
+        call.ledger.wait(call.key, waiting=False)
         return decision
 
     def policy_decided(wish: Wish, verdict: Literal["allow", "deny"], policy: str) -> None:
@@ -37,11 +42,11 @@ def verdicts(run: Run, store: RunStore) -> Verdicts:
     return Verdicts(ask, policy_decided, chain_changed)
 
 
-def _request(run_id: str, wish: Wish) -> messages.RequestPermission:
+def _request(run_id: str, request_id: str, wish: Wish) -> messages.RequestPermission:
     details: dict[str, Any] | None = dict(wish.details) if wish.details else None
     return messages.RequestPermission(
         run_id=run_id,
-        request_id=str(uuid4()),
+        request_id=request_id,
         agent_name=wish.agent_name,
         tool_name=wish.tool_name,
         operation=wish.operation,
@@ -62,16 +67,14 @@ def _decided(wish: Wish, decision: str, by: DecidedBy) -> PermissionDecided:
     )
 
 
-def human_decided(
-    prompt: messages.RequestPermission, decision: str, client_id: str
-) -> PermissionDecided:
+def asked_for(prompt: messages.RequestPermission | PromptAsked) -> Wish:
+    """What a permission request was about, whether it is open or on record."""
+    if isinstance(prompt, PromptAsked):
+        return msgspec.json.decode(prompt.about, type=Wish)
+    tool = prompt.tool_name or ""
+    return Wish(prompt.agent_name, tool, prompt.operation, prompt.resource)
+
+
+def human_decided(wish: Wish, decision: str, client_id: str) -> PermissionDecided:
     """A human's answer as the timeline keeps it."""
-    return PermissionDecided(
-        ts=timestamp(),
-        decision=decision,
-        agent_name=prompt.agent_name,
-        tool_name=prompt.tool_name,
-        resource=prompt.resource,
-        operation=prompt.operation,
-        decided_by=DecidedBy(kind="human", via=f"client {client_id}"),
-    )
+    return _decided(wish, decision, DecidedBy(kind="human", via=f"client {client_id}"))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, NamedTuple
 
 from stringd.runs.audience import Client
-from stringd.runs.errors import RefusedError, RunsError
+from stringd.runs.errors import RunsError
 from stringd.wire.runs import Refusal, decode_request, messages, requests
 
 log = logging.getLogger(__name__)
@@ -43,8 +43,7 @@ class Dispatcher:
         if now is not None:
             _answer_now(now, request, client)
         else:
-            later = self._handlers.later.get(type(request), _not_implemented)
-            background(client, _answer_later(later, request, client))
+            background(client, _answer_later(self._handlers.later[type(request)], request, client))
 
     def gone(self, client: Client) -> None:
         self._gone(client)
@@ -84,8 +83,3 @@ def _error(error: Exception) -> messages.Error:
         return messages.Error(code=error.code, message=str(error))
     log.error("a request failed unexpectedly", exc_info=error)
     return messages.Error(code="INTERNAL_ERROR", message=str(error) or type(error).__name__)
-
-
-async def _not_implemented(request: requests.Request, _client: Client) -> Answer:
-    name = request.__struct_config__.tag
-    raise RefusedError("NOT_IMPLEMENTED", f"{name} is not available in this daemon")

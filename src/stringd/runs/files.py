@@ -18,23 +18,24 @@ from msgspec import Struct
 from stringd.runs.clock import timestamp
 from stringd.runs.syncer import Syncer
 from stringd.runs.timeline import (
+    INTERRUPTED,
     AnyEvent,
     RunCompleted,
+    RunStarted,
     TimelineEvent,
     decode_events,
     encode_event,
     overview,
 )
-from stringd.wire.runs.types import ErrorInfo, RunOverview
+from stringd.wire.runs.types import RunOverview
 
 log = logging.getLogger(__name__)
 
 # Each running run uses two files; sockets and children need the rest of what we may open.
 _MAX_OPEN: Final = max(64, min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4))
 _TAIL: Final = 64 * 1024
-INTERRUPTED: Final = ErrorInfo(
-    code="INTERRUPTED", message="The daemon stopped before this run ended. It can be resumed."
-)
+
+_BOUNDS: Final = (RunStarted, RunCompleted)
 
 
 class _Seq(Struct):
@@ -126,15 +127,21 @@ class FileRunStore:
         return known.overview
 
     def repair(self) -> list[str]:
+        found = [run_id for p in self._directory.glob("*.jsonl") if (run_id := self._mend(p))]
+        return sorted(found)
+
+    def _mend(self, path: Path) -> str | None:
+        """The run's id if a crash ended its last segment, which is then said at its end."""
         # Most histories end properly; their last lines tell so without reading the rest.
-        open_ended = [p for p in self._directory.glob("*.jsonl") if not _ends_properly(str(p))]
-        found = (self._overview(path) for path in open_ended)
-        repaired = [each.run_id for each in found if each and each.status == "running"]
-        for run_id in repaired:
-            ended = RunCompleted(ts=timestamp(), status="error", error=INTERRUPTED)
-            self.append(run_id, ended)
-            self.release(run_id)
-        return repaired
+        bounds = [e for e in decode_events(_tail(str(path))) if isinstance(e, _BOUNDS)]
+        if bounds and isinstance(bounds[-1], RunCompleted):
+            return path.stem if bounds[-1].interrupted else None
+        seen = self._overview(path)
+        if seen is None or seen.status != "running":
+            return None
+        self.append(seen.run_id, RunCompleted(ts=timestamp(), status="error", error=INTERRUPTED))
+        self.release(seen.run_id)
+        return seen.run_id
 
     def selection(self, run_id: str) -> list[str] | None:
         try:
@@ -221,11 +228,6 @@ def _tail(path: str) -> list[bytes]:
             return file.read().split(b"\n")
     except OSError:
         return []
-
-
-def _ends_properly(path: str) -> bool:
-    events = decode_events(_tail(path))
-    return bool(events) and isinstance(events[-1], RunCompleted)
 
 
 def _lines(path: str) -> Iterator[bytes]:

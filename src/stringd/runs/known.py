@@ -1,20 +1,27 @@
 """The runs this process knows, in the order they were prepared."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stringd.runs.run import Run
 from stringd.wire.runs.types import RunSummary
+
+if TYPE_CHECKING:
+    from stringd.runs.timeline import PromptAsked
 
 # Finished runs stay listed; past this many the oldest are only on disk.
 MAX_FINISHED: Final = 10_000
 
 
 class KnownRuns:
-    """Prepared, running and finished runs by id."""
+    """Prepared, running and finished runs by id.
+
+    `interrupted` holds what runs asked a human when the daemon was killed, until they go on.
+    """
 
     def __init__(self) -> None:
         self._runs: dict[str, Run] = {}
+        self.interrupted: dict[str, list[PromptAsked]] = {}
 
     def __iter__(self) -> Iterator[Run]:
         return iter(tuple(self._runs.values()))

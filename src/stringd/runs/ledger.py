@@ -5,9 +5,11 @@ Before a tool runs, its call is recorded under a key that depends only on the pl
 so that a resumed call goes on with the very calls it made before.
 """
 
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from uuid import uuid4
 
 from msgspec import UNSET
 
@@ -17,6 +19,11 @@ from stringd.runs.timeline import (
     AgentCall,
     AnyEvent,
     ModelTurn,
+    PromptAnswered,
+    PromptAsked,
+    PromptKind,
+    RunCompleted,
+    TimelineEvent,
     ToolFinished,
     ToolStarted,
     ToolWaiting,
@@ -24,13 +31,26 @@ from stringd.runs.timeline import (
 from stringd.wire.runs.stream import ToolResult
 
 
+class EarlierPrompt(NamedTuple):
+    """A prompt of an interrupted call. `answer` is None while nobody has given one."""
+
+    asked: PromptAsked
+    answer: str | None = None
+
+
 @dataclass
 class Unfinished:
-    """Calls that were begun and have no record yet: their answers and their tools, by key."""
+    """Calls begun and not on record yet: answers, tools and prompts to the human, by key."""
 
     turns: dict[str, list[ModelTurn]] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     finished: dict[str, ToolFinished] = field(default_factory=dict)
+    prompts: dict[str, EarlierPrompt] = field(default_factory=dict)
+
+    @property
+    def unanswered(self) -> list[PromptAsked]:
+        """Prompts nobody has answered yet, oldest first."""
+        return [each.asked for each in self.prompts.values() if each.answer is None]
 
     def note(self, event: AnyEvent) -> None:
         """Take in one event of the timeline, in order."""
@@ -47,17 +67,40 @@ class Unfinished:
                 self.started.add(key)
             case ToolFinished(key=key):
                 self.finished[key] = event
+                self._forget_prompts(key)
+            case PromptAsked(key=key):
+                self.prompts[key] = EarlierPrompt(event)
+            case PromptAnswered(request_id=id_, answer=answer):
+                for key, each in self.prompts.items():
+                    if each.asked.request_id == id_:
+                        self.prompts[key] = EarlierPrompt(each.asked, answer)
+            case RunCompleted() if not event.interrupted:
+                # Whoever stopped the run, or let it fail, withdrew what it asked.
+                self.prompts.clear()
             case AgentCall(path=str(path)):
                 self.turns.pop(path, None)
+                self._forget_prompts(path)
             case _:
                 pass
 
+    def _forget_prompts(self, place: str) -> None:
+        """What was asked there has had its effect."""
+        for key in [key for key in self.prompts if key.startswith(f"{place}?")]:
+            del self.prompts[key]
 
-class OpenCall(NamedTuple):
+
+@dataclass
+class OpenCall:
     """A tool call that is being made, and the ledger it stands in."""
 
     ledger: "Ledger"
     key: str
+    asked: int = 0
+
+    def prompt_key(self) -> str:
+        """The name of the next prompt this call makes."""
+        self.asked += 1
+        return f"{self.key}?{self.asked}"
 
 
 open_call: ContextVar[OpenCall | None] = ContextVar("open_call", default=None)
@@ -85,25 +128,58 @@ class Ledger:
         return key in self._before.started and key not in self._before.finished
 
     def turn(self, turn: ModelTurn) -> None:
-        self._store.append(self._run_id, turn)
+        self._keep(turn)
 
     async def begin(self, key: str, agent_name: str, tool: str, args: str, *, sure: bool) -> None:
         """Record a call before it is made; `sure` waits until it would survive a power cut."""
         event = ToolStarted(
             ts=timestamp(), key=key, agent_name=agent_name, tool_name=tool, args=args
         )
-        self._store.append(self._run_id, event)
+        self._keep(event)
         if sure:
-            await self._store.sync(self._run_id)
+            await self._sync()
 
     def wait(self, key: str, *, waiting: bool) -> None:
         """Record that a call asks a human first, or that it has been answered."""
-        event = ToolWaiting(ts=timestamp(), key=key, waiting=waiting)
-        self._store.append(self._run_id, event)
+        self._keep(ToolWaiting(ts=timestamp(), key=key, waiting=waiting))
+
+    async def ask(
+        self,
+        key: str,
+        kind: PromptKind,
+        agent_name: str,
+        about: str,
+        send: Callable[[str], Awaitable[str]],
+    ) -> str:
+        """The human's answer. `send` asks under an id and waits.
+
+        What an interrupted segment asked about the very same thing keeps its id, and is not asked
+        again when it has been answered since.
+        """
+        before = self._before.prompts.get(key)
+        if before is None or before.asked.about != about:
+            before = EarlierPrompt(self._asked(key, kind, agent_name, about))
+        if before.answer is not None:
+            return before.answer
+        request_id = before.asked.request_id
+        answer = await send(request_id)
+        self._keep(PromptAnswered(ts=timestamp(), request_id=request_id, answer=answer))
+        return answer
+
+    def _asked(self, key: str, kind: PromptKind, agent_name: str, about: str) -> PromptAsked:
+        asked = PromptAsked(
+            ts=timestamp(),
+            key=key,
+            request_id=str(uuid4()),
+            kind=kind,
+            agent_name=agent_name,
+            about=about,
+        )
+        self._keep(asked)
+        return asked
 
     def end(self, key: str, result: ToolResult) -> None:
-        self._store.append(
-            self._run_id,
+        self._keep(
             ToolFinished(
                 ts=timestamp(),
                 key=key,
@@ -112,3 +188,9 @@ class Ledger:
                 error=result.error or UNSET,
             ),
         )
+
+    def _keep(self, event: TimelineEvent) -> None:
+        self._store.append(self._run_id, event)
+
+    async def _sync(self) -> None:
+        await self._store.sync(self._run_id)

@@ -35,7 +35,9 @@ from stringd.wire.shapes import dotted
 
 log = logging.getLogger(__name__)
 
-_PLAIN_NAME: Final = re.compile(r"[^\x00-\x1f\x7f/\\]{1,200}")
+_PLAIN_NAME: Final = re.compile(r"[^\x00-\x1f\x7f/\\]+")
+# A file name may have 255 bytes, our endings included.
+_MAX_NAME_BYTES: Final = 200
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Surroundings:
 
 def check_run_id(run_id: str) -> None:
     """A run id names files; only a plain file name will do. Raises `PrepareError`."""
-    if not _PLAIN_NAME.fullmatch(run_id) or run_id.startswith("."):
+    too_long = len(run_id.encode("utf-8", "replace")) > _MAX_NAME_BYTES
+    if too_long or not _PLAIN_NAME.fullmatch(run_id) or run_id.startswith("."):
         raise PrepareError(
             f"Invalid run id: {run_id[:80]!r}. Use letters, digits, dots, dashes; no slashes."
         )

@@ -3,11 +3,12 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from stringd.wire.runs.messages import RequestInput, RequestPermission, RequestQuestion
 
 Prompt = RequestInput | RequestQuestion | RequestPermission
+P = TypeVar("P", RequestInput, RequestQuestion, RequestPermission)
 
 
 class Waiting(NamedTuple):
@@ -39,33 +40,27 @@ class PendingPrompts:
         finally:
             self._remove(waiting)
 
-    def answer_input(self, agent_name: str, text: str) -> bool:
-        """Answer the agent's oldest open request. False when there is none."""
+    def answer_input(self, agent_name: str, text: str) -> RequestInput | None:
+        """Answer the agent's oldest open request; returns it, or None when there is none."""
         queue = self._inputs.get(agent_name)
-        return bool(queue) and self._settle(next(iter(queue or ())), text)
+        return self._settle(queue[0], RequestInput, text) if queue else None
 
-    def answer_question(self, request_id: str, text: str) -> bool:
+    def answer_question(self, request_id: str, text: str) -> RequestQuestion | None:
         return self._answer(RequestQuestion, request_id, text)
 
-    def permission(self, request_id: str) -> RequestPermission | None:
-        """The open permission request of that id."""
-        waiting = self._by_id.get((RequestPermission, request_id))
-        prompt = waiting.prompt if waiting else None
-        return prompt if isinstance(prompt, RequestPermission) else None
-
-    def decide_permission(self, request_id: str, decision: str) -> bool:
+    def decide_permission(self, request_id: str, decision: str) -> RequestPermission | None:
         return self._answer(RequestPermission, request_id, decision)
 
-    def _answer(self, kind: type, request_id: str, text: str) -> bool:
+    def _answer(self, kind: type[P], request_id: str, text: str) -> P | None:
         waiting = self._by_id.get((kind, request_id))
-        return waiting is not None and self._settle(waiting, text)
+        return None if waiting is None else self._settle(waiting, kind, text)
 
-    def _settle(self, waiting: Waiting, text: str) -> bool:
+    def _settle(self, waiting: Waiting, kind: type[P], text: str) -> P | None:
         self._remove(waiting)
-        if waiting.answer.done():
-            return False
+        if waiting.answer.done() or not isinstance(waiting.prompt, kind):
+            return None
         waiting.answer.set_result(text)
-        return True
+        return waiting.prompt
 
     def _add(self, waiting: Waiting) -> None:
         if isinstance(waiting.prompt, RequestInput):

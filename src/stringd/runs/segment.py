@@ -19,7 +19,7 @@ from stringd.runs.guard.paths import Workspace
 from stringd.runs.guard.permissions import Permissions
 from stringd.runs.hooks import Hooks
 from stringd.runs.journal import Journal
-from stringd.runs.ledger import Ledger
+from stringd.runs.ledger import Ledger, open_call
 from stringd.runs.loop import LlmBody
 from stringd.runs.memory import Memory
 from stringd.runs.models.registry import Models
@@ -227,17 +227,25 @@ class Segment:
                     context,
                 )
 
-    async def _ask_input(self, agent_name: str) -> str:
-        prompt = messages.RequestInput(run_id=self.run.id, agent_name=agent_name, prompt="")
-        prompt.request_id = self.run.request_id
-        return await self.run.ask(prompt)
+    async def _ask_input(self, agent_name: str, path: str) -> str:
+        async def send(_request_id: str) -> str:
+            prompt = messages.RequestInput(run_id=self.run.id, agent_name=agent_name, prompt="")
+            prompt.request_id = self.run.request_id
+            return await self.run.ask(prompt)
+
+        return await self._ledger.ask(f"{path}?1", "input", agent_name, "", send)
 
     async def _ask_question(self, agent_name: str, question: str) -> str:
-        return await self.run.ask(
-            messages.RequestQuestion(
+        async def send(request_id: str) -> str:
+            prompt = messages.RequestQuestion(
                 run_id=self.run.id,
-                request_id=str(uuid4()),
+                request_id=request_id,
                 agent_name=agent_name,
                 question=question,
             )
-        )
+            return await self.run.ask(prompt)
+
+        call = open_call.get()
+        if call is None:
+            return await send(str(uuid4()))
+        return await self._ledger.ask(call.prompt_key(), "question", agent_name, question, send)

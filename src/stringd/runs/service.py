@@ -17,6 +17,7 @@ from stringd.runs.equipment import Equipment
 from stringd.runs.errors import RefusedError
 from stringd.runs.execution import Executor
 from stringd.runs.files import FileRunStore
+from stringd.runs.journal import read_journal
 from stringd.runs.known import KnownRuns
 from stringd.runs.mcp.handlers import McpHandlers
 from stringd.runs.mcp.servers import RunServers
@@ -31,6 +32,7 @@ from stringd.runs.store import RunStore
 from stringd.runs.strategy.definition import Strategy
 from stringd.runs.strategy.templates import Templates
 from stringd.runs.subscriptions import join, leave, replay
+from stringd.runs.timeline import PromptAsked
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import RunSummary
 
@@ -88,9 +90,15 @@ class RunService:
 
     async def start(self) -> None:
         """Mend what a crash left behind."""
-        repaired = await asyncio.to_thread(self._store.repair)
-        if repaired:
-            log.warning("%d interrupted runs can be resumed", len(repaired))
+        interrupted = await asyncio.to_thread(self._store.repair)
+        if interrupted:
+            log.warning("%d interrupted runs can be resumed", len(interrupted))
+            self._known.interrupted = await asyncio.to_thread(self._unanswered, interrupted)
+
+    def _unanswered(self, run_ids: Iterable[str]) -> dict[str, list[PromptAsked]]:
+        journals = {run_id: read_journal(self._store.timeline(run_id)) for run_id in run_ids}
+        asked = {run_id: journal.unfinished.unanswered for run_id, journal in journals.items()}
+        return {run_id: prompts for run_id, prompts in asked.items() if prompts}
 
     async def stop(self) -> None:
         """Stop every run as `stop_run` would, wait until all is settled, then let clients go."""
@@ -153,8 +161,8 @@ class RunService:
                 requests.StopRun: lambda request, _client: conduct.stop(request.run_id),
                 requests.SteerRun: conduct.steer,
                 requests.UpdatePolicy: lambda request, _client: conduct.update_policy(request),
-                requests.UserInput: lambda request, _client: answers.user_input(request),
-                requests.QuestionResponse: lambda request, _: answers.question_response(request),
+                requests.UserInput: answers.user_input,
+                requests.QuestionResponse: answers.question_response,
                 requests.PermissionDecision: answers.permission_decision,
                 requests.Subscribe: self._subscribe,
                 requests.Unsubscribe: self._unsubscribe,

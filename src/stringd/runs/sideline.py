@@ -1,4 +1,4 @@
-"""Requests beside the runs: providers, credentials and the trash."""
+"""Requests beside the runs: providers, credentials, the trash, and the hub there is none of."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -36,6 +36,10 @@ class Sideline:
             requests.TrashList: self._trash_list,
             requests.TrashRestore: self._trash_restore,
             requests.TrashClear: self._trash_clear,
+            requests.HubList: _no_hub,
+            requests.HubInstall: _no_hub,
+            requests.HubUpdate: _no_hub,
+            requests.HubRemove: _no_hub,
         }
 
     async def _list_providers(
@@ -94,6 +98,11 @@ class Sideline:
 
     def _trash(self, cwd: str) -> Trash:
         return Trash(self._data_dir / "trash", self._project_dir / cwd)
+
+
+async def _no_hub(_request: requests.Request, _client: Client) -> messages.Message:
+    """This daemon installs no packages of strategies by itself."""
+    raise RefusedError("HUB_ERROR", "Hub manager is unavailable")
 
 
 def _given(value: str | UnsetType) -> str | None:

@@ -9,7 +9,7 @@ from stringd.runs.strategy.definition import MatchMode
 def breaks(verdict: str, signals: Iterable[str], mode: MatchMode) -> bool:
     """Whether the verdict carries one of the signals. Case never matters."""
     text = verdict.casefold()
-    return any(_MODES[mode](text, signal.strip().casefold()) for signal in signals)
+    return any(_MODES[mode](text, signal.casefold()) for signal in signals)
 
 
 def _substring(text: str, signal: str) -> bool:
@@ -17,8 +17,10 @@ def _substring(text: str, signal: str) -> bool:
 
 
 def _opens(line: str, signal: str) -> bool:
-    line = line.strip()
-    return line.startswith(signal) and (len(line) == len(signal) or line[len(signal)].isspace())
+    line, signal = line.strip(), signal.strip()
+    if not signal or not line.startswith(signal):
+        return False
+    return len(line) == len(signal) or line[len(signal)].isspace()
 
 
 def _first_line(text: str, signal: str) -> bool:
@@ -30,7 +32,7 @@ def _any_line(text: str, signal: str) -> bool:
 
 
 def _exact(text: str, signal: str) -> bool:
-    return text.strip() == signal
+    return bool(signal.strip()) and text.strip() == signal.strip()
 
 
 def _lines(text: str) -> list[str]:

@@ -29,7 +29,7 @@ class RunStore(Protocol):
     def overviews(self) -> list[RunOverview]: ...
 
     def repair(self) -> list[str]:
-        """End segments a crash left open; returns their run ids."""
+        """End segments a crash left open; returns every run whose last segment ended so."""
         ...
 
     def selection(self, run_id: str) -> list[str] | None:

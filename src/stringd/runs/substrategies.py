@@ -16,9 +16,8 @@ from stringd.runs.segment import Segment
 from stringd.runs.skills import find_skills
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.discover import PROJECT_FOLDERS, discover
-from stringd.runs.timeline import ModelTurn
+from stringd.runs.timeline import TimelineEvent
 from stringd.runs.tools.desk import Launched
-from stringd.wire.runs.stream import ToolResult
 from stringd.wire.runs.types import (
     AgentCallResult,
     ConversationHistory,
@@ -134,23 +133,17 @@ class ChildSegment(Segment):
     async def retention(self, event: RetentionEvent) -> None:
         pass
 
-    async def _ask_input(self, agent_name: str) -> str:
+    async def _ask_input(self, agent_name: str, path: str) -> str:
         """The launching agent's input answers the first prompt; later ones go to the human."""
         first, self._first_answer = self._first_answer, ""
-        return first or await super()._ask_input(agent_name)
+        return first or await super()._ask_input(agent_name, path)
 
 
 class _NoLedger(Ledger):
     """Keeps nothing: the tool call that launched the child is what a resumed run looks at."""
 
-    def turn(self, turn: ModelTurn) -> None:
+    def _keep(self, event: TimelineEvent) -> None:
         pass
 
-    async def begin(self, key: str, agent_name: str, tool: str, args: str, *, sure: bool) -> None:
-        pass
-
-    def wait(self, key: str, *, waiting: bool) -> None:
-        pass
-
-    def end(self, key: str, result: ToolResult) -> None:
+    async def _sync(self) -> None:
         pass

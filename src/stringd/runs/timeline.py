@@ -24,6 +24,10 @@ from stringd.wire.runs.types import (
 )
 
 Ending = Literal["completed", "error", "cancelled"]
+INTERRUPTED: Final = ErrorInfo(
+    code="INTERRUPTED", message="The daemon stopped before this run ended. It can be resumed."
+)
+PromptKind = Literal["input", "question", "permission"]
 
 
 class TimelineEvent(Struct, rename="camel", kw_only=True, tag_field="type"):
@@ -79,6 +83,11 @@ class ConversationRetention(TimelineEvent, tag="conversation_retention", kw_only
 class RunCompleted(TimelineEvent, tag="run_completed", kw_only=True):
     status: Ending
     error: ErrorInfo | UnsetType = UNSET
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the daemon was gone before the segment could end."""
+        return isinstance(self.error, ErrorInfo) and self.error.code == INTERRUPTED.code
 
 
 class UserInput(TimelineEvent, tag="user_input", kw_only=True):
@@ -142,6 +151,23 @@ class ToolWaiting(TimelineEvent, tag="tool_waiting", kw_only=True):
     waiting: bool
 
 
+class PromptAsked(TimelineEvent, tag="prompt_asked", kw_only=True):
+    """Ours: a human was asked, at this place of the flow, about exactly this."""
+
+    key: str
+    request_id: str
+    kind: PromptKind
+    agent_name: str
+    about: str
+
+
+class PromptAnswered(TimelineEvent, tag="prompt_answered", kw_only=True):
+    """Ours: what the human said, perhaps when nobody was there any more to hear it."""
+
+    request_id: str
+    answer: str
+
+
 class ToolFinished(TimelineEvent, tag="tool_finished", kw_only=True):
     """Ours: how the tool call of that key ended."""
 
@@ -180,6 +206,8 @@ AnyEvent = (
     | ToolStarted
     | ToolFinished
     | ToolWaiting
+    | PromptAsked
+    | PromptAnswered
 )
 
 _decoder: Final[msgspec.json.Decoder[AnyEvent]] = msgspec.json.Decoder(AnyEvent)
@@ -243,10 +271,12 @@ def conversation(events: Sequence[AnyEvent]) -> ConversationHistory:
     pending: str | None = None
     for event in events:
         match event:
-            case RunStarted(initial_input=text) if text:
+            case RunStarted(resume=True):
+                pass
+            case RunStarted(initial_input=text):
                 if pending is not None:
                     history.inputs.append(ConversationInput(text=pending))
-                pending = text
+                pending = text or None
             case AgentCall(record=record):
                 history.records.append(record)
                 if pending is not None:

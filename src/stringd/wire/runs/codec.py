@@ -108,7 +108,10 @@ def _shape(info: inspect.Type) -> shapes.Shape:
 
 
 # msgspec reports literals sorted; people read them in the order the protocol lists them.
-_PROTOCOL_ORDER: Final = ("allow", "deny", "ask", "allow-session", "deny-session")
+_PROTOCOL_ORDER: Final = (
+    *("allow", "deny", "ask", "allow-session", "deny-session"),
+    *("api", "oauth", "custom"),
+)
 
 
 def _in_order(values: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,161 @@
+"""A prompt outlives the daemon: it keeps its name, and can be answered before the run goes on."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from websockets.asyncio.client import connect
+
+from tests.requirements import proves
+from tests.runs.support import Json, Watcher, scripted, sequential, strategy
+from tests.support.daemon import Daemon
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = {"tools": [{"name": "ask_question", "args": {"question": "Which?"}}]}
+READING = {"tools": [{"name": "read_file", "args": {"path": "../secret.txt"}}]}
+ASKERS = {
+    "request_input": {"type": "user"},
+    "request_question": {**scripted(QUESTION, "fine"), "tools": ["ask_question"]},
+    "request_permission": {**scripted(READING, "fine"), "tools": ["read_file"]},
+}
+
+
+@asynccontextmanager
+async def watching(daemon: Daemon) -> AsyncIterator[Watcher]:
+    url = f"ws://127.0.0.1:{daemon.port}/ws"
+    async with connect(url, max_queue=None, proxy=None) as socket:
+        yield Watcher(socket)
+
+
+def asker(tmp_path: Path, kind: str) -> tuple[Daemon, Json]:
+    """A daemon, and how to prepare a run on it that asks."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "secret.txt").write_text("the secret", "utf-8")
+    path = tmp_path / "s.yaml"
+    source = strategy(sequential("a", "b"), a=ASKERS[kind], b=scripted("end"))
+    path.write_text(yaml.safe_dump(source), "utf-8")
+    return Daemon(tmp_path), {"runId": "r", "strategyPath": str(path), "cwd": str(work)}
+
+
+async def killed_while_asking(daemon: Daemon, prepare: Json, kind: str) -> Json:
+    """The prompt that was open when the daemon was killed."""
+    daemon.start()
+    async with watching(daemon) as watcher:
+        await watcher.ask("prepare_run", **prepare)
+        await watcher.send("start_run", runId="r")
+        asked = (await watcher.until(kind))[-1]
+        daemon.kill()
+    return asked
+
+
+async def resume(watcher: Watcher) -> None:
+    await watcher.ask("prepare_run", runId="r")
+    await watcher.send("continue_run", runId="r", input="", resume=True)
+
+
+def answer(asked: Json) -> tuple[str, Json]:
+    """The request that answers a prompt, and what it carries."""
+    match asked["type"]:
+        case "request_input":
+            return "user_input", {"runId": "r", "agentName": "a", "text": "this"}
+        case "request_question":
+            given = {"questionRequestId": asked["requestId"], "response": "this"}
+            return "question_response", {"runId": "r", **given}
+        case _:
+            given = {"permissionRequestId": asked["requestId"], "decision": "allow"}
+            return "permission_decision", {"runId": "r", **given}
+
+
+@proves("RUN-35")
+@pytest.mark.parametrize("kind", ["request_question", "request_permission"])
+async def test_a_prompt_is_asked_again_under_its_id(tmp_path: Path, kind: str) -> None:
+    daemon, prepare = asker(tmp_path, kind)
+    asked = await killed_while_asking(daemon, prepare, kind)
+    with daemon:
+        async with watching(daemon) as watcher:
+            await resume(watcher)
+            again = (await watcher.until(kind))[-1]
+            assert again["requestId"] == asked["requestId"]
+            request, fields = answer(asked)
+            await watcher.send(request, **fields)
+            assert (await watcher.ended())["result"] == "end"
+
+
+@proves("RUN-35")
+@pytest.mark.parametrize("kind", list(ASKERS))
+async def test_an_answer_given_before_the_run_goes_on_is_taken_then_and_once(
+    tmp_path: Path, kind: str
+) -> None:
+    daemon, prepare = asker(tmp_path, kind)
+    asked = await killed_while_asking(daemon, prepare, kind)
+    request, fields = answer(asked)
+    with daemon:
+        async with watching(daemon) as watcher:
+            await watcher.send(request, **fields)
+            assert await watcher.quiet() == []
+            twice = await watcher.ask(request, **fields)
+            assert twice["code"].startswith("NO_PENDING_")
+            await resume(watcher)
+            seen = await watcher.until("strategy_completed", "strategy_error")
+            assert seen[-1]["result"] == "end"
+            assert kind not in [message["type"] for message in seen]
+            if kind == "request_permission":
+                outputs = [m["event"].get("output", "") for m in seen if "event" in m]
+                assert any("the secret" in output for output in outputs)
+
+
+async def test_an_answer_survives_another_kill(tmp_path: Path) -> None:
+    daemon, prepare = asker(tmp_path, "request_question")
+    asked = await killed_while_asking(daemon, prepare, "request_question")
+    daemon.start()
+    async with watching(daemon) as watcher:
+        request, fields = answer(asked)
+        await watcher.send(request, **fields)
+        await watcher.quiet()
+        daemon.kill()
+    with daemon:
+        async with watching(daemon) as watcher:
+            assert (await watcher.ask(request, **fields))["code"] == "NO_PENDING_QUESTION"
+            await resume(watcher)
+            assert (await watcher.ended())["result"] == "end"
+
+
+async def test_what_is_still_open_survives_an_answer_to_something_else(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    both = {"name": "Main", "type": "broadcast", "steps": [{"agent": "a"}, {"agent": "b"}]}
+    path.write_text(yaml.safe_dump(strategy(both, a={"type": "user"}, b={"type": "user"})), "utf-8")
+    daemon = Daemon(tmp_path, STRINGD_CONCURRENT_BROADCAST="1")
+    daemon.start()
+    async with watching(daemon) as watcher:
+        await watcher.ask("prepare_run", runId="r", strategyPath=str(path))
+        await watcher.send("start_run", runId="r")
+        for _ in range(2):
+            await watcher.until("request_input")
+        daemon.kill()
+    for agent in ("b", "a"):
+        daemon.start()
+        async with watching(daemon) as watcher:
+            await watcher.send("user_input", runId="r", agentName=agent, text=f"of {agent}")
+            assert await watcher.quiet() == []
+            daemon.kill()
+    with daemon:
+        async with watching(daemon) as watcher:
+            await resume(watcher)
+            assert (await watcher.ended())["result"] == "of a\n\nof b"
+
+
+async def test_a_run_begun_anew_forgets_what_it_asked_before(tmp_path: Path) -> None:
+    daemon, prepare = asker(tmp_path, "request_question")
+    asked = await killed_while_asking(daemon, prepare, "request_question")
+    with daemon:
+        async with watching(daemon) as watcher:
+            await watcher.ask("prepare_run", runId="r")
+            await watcher.send("continue_run", runId="r", input="")
+            again = (await watcher.until("request_question"))[-1]
+            assert again["requestId"] != asked["requestId"]
+            request, fields = answer(asked)
+            assert (await watcher.ask(request, **fields))["code"] == "NO_PENDING_QUESTION"
