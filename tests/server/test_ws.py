@@ -119,9 +119,20 @@ async def test_a_foreign_host_name_is_refused_and_a_local_page_is_not(daemon: Da
         assert (await Watcher(connection).ask("ping"))["type"] == "pong"
 
 
-async def test_ws_without_an_upgrade_is_told_so(daemon: Daemon) -> None:
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("GET", {}),
+        ("POST", {}),
+        ("GET", {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "8"}),
+        ("GET", {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}),
+    ],
+)
+async def test_what_is_no_upgrade_is_told_so(
+    daemon: Daemon, method: str, headers: dict[str, str]
+) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=10)
-    connection.request("GET", "/ws")
+    connection.request(method, "/ws", headers=headers)
     response = connection.getresponse()
     assert (response.status, response.read()) == (400, b"WebSocket upgrade failed")
     connection.close()

@@ -60,7 +60,6 @@ class App:
             ("POST", "/sessions"): self._sessions.create,
             ("DELETE", "/sessions"): self._sessions.delete,
             ("POST", "/shutdown"): self._shutdown,
-            ("GET", "/ws"): lambda _request: not_an_upgrade(),
         }
         self._mcp = mcp.McpEndpoint(self.runtime, turns, self.runs, settings.mcp_hold)
 
@@ -110,6 +109,8 @@ class App:
     def _other_endpoint(self, request: Request) -> Endpoint:
         if request.path == mcp.PATH:
             return self._mcp
+        if request.path == "/ws":
+            return lambda _request: not_an_upgrade()
         if request.method == "DELETE" and request.path.startswith(users.PATH):
             return self._users.delete
         if request.method == "DELETE" and request.path.startswith(sessions.PATH):

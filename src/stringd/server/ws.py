@@ -5,9 +5,9 @@ taken from the client's outbox; while its outbox is full, nothing is read from t
 """
 
 import asyncio
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
-from websockets.exceptions import InvalidHandshake
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import State
@@ -97,10 +97,9 @@ class WebSocketConnection(asyncio.Protocol):
         self._send_protocol_data()
 
     def _accept(self, request: Request) -> None:
-        try:
-            response = self._protocol.accept(request)
-        except InvalidHandshake as error:
-            response = self._protocol.reject(400, f"WebSocket upgrade failed: {error}\n")
+        response = self._protocol.accept(request)
+        if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+            response = self._protocol.reject(HTTPStatus.BAD_REQUEST, "WebSocket upgrade failed")
         self._protocol.send_response(response)
 
     def _receive(self, frame: Frame) -> None:
