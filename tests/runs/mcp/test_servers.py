@@ -155,6 +155,19 @@ async def test_update_refuses_what_it_cannot_change(server: RunsServer, watcher:
     assert (await watcher.ask("list_mcp_servers"))["code"] == "MCP_LIST_FAILED"
 
 
+async def test_a_run_id_that_is_no_file_name_reaches_no_file(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    shared = server.directory / "data" / "mcp.json"
+    shared.parent.mkdir(exist_ok=True)
+    shared.write_text(json.dumps({"mcpServers": {"calc": STDIO}}), "utf-8")
+    fields = {"serverId": "calc", "enabled": True, "scope": "run", "runId": "../../out"}
+    assert (await watcher.ask("update_mcp_server", **fields))["code"] == "MCP_UPDATE_FAILED"
+    assert not (server.directory / "out.config.json").exists()
+    listed = await watcher.ask("list_mcp_servers", runId="../../out")
+    assert listed["code"] == "MCP_LIST_FAILED"
+
+
 async def test_connections_end_with_the_run(server: RunsServer, watcher: Watcher) -> None:
     source = calling("calc", "where", {}, calc=STDIO)
     await prepare(watcher, server.strategy(source))

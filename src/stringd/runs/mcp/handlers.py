@@ -10,6 +10,7 @@ from msgspec import UNSET
 from stringd.runs.errors import RefusedError, RunsError
 from stringd.runs.mcp.definitions import Definition, definitions, rewrite_default
 from stringd.runs.mcp.servers import RunServers, default_selection, status
+from stringd.runs.prepare import check_run_id
 from stringd.runs.store import RunStore
 from stringd.runs.strategy.definition import Strategy
 from stringd.runs.timeline import latest_start
@@ -73,6 +74,8 @@ class McpHandlers:
         return [status(each, scene.strategy, enabled) for each in scene.known.values()]
 
     def _scene(self, request: Request) -> Scene:
+        if request.run_id is not UNSET:
+            check_run_id(request.run_id)
         prepared = self._prepared(request.run_id) if request.run_id else None
         if prepared is not None:
             current = definitions(self._data_dir, prepared.cwd, prepared.strategy)
