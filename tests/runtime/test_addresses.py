@@ -153,6 +153,12 @@ def test_a_web_page_leads_to_the_web_only(person: Person, web: WebServer) -> Non
 def test_other_schemes_are_named(person: Person) -> None:
     refused = person.fails("/open ftp://x.test/y")
     assert refused.text == "ERROR(LOAD_ERROR): Unsupported URI scheme: ftp://x.test/y"
+    person.put("a.md", "[@mail Write](mailto:desk@x.test) [@call Call](tel:+123)\n")
+    person.gets("/open a.md")
+    assert person.fails("/open @mail").message == "Unsupported URI scheme: mailto:desk@x.test"
+    assert person.fails("/open @call").message == "Unsupported URI scheme: tel:+123"
+    person.put("a:b.md", "# Colon\n")
+    assert person.gets("/open a:b.md") == "Opened a:b.md\n---\n# Colon"
 
 
 def test_schemes_are_read_in_any_case(person: Person, web: WebServer) -> None:

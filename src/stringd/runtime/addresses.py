@@ -16,7 +16,8 @@ from stringd.runtime.web import resolved
 if TYPE_CHECKING:
     from stringd.runtime.call import Call
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SCHEME: Final = re.compile(r"(?i)[a-z][a-z0-9+.-]*://|(?:mailto|tel|sms|data|javascript):")
+"""A file's name may hold a colon, so schemes without slashes are those links really use."""
 _PACKAGE: Final = re.compile(r"(app|tool):([A-Za-z0-9_-]+)(?::[A-Za-z0-9_:-]+)?")
 _BARE_WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
 

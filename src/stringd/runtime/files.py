@@ -119,9 +119,9 @@ def make_parents(file: FilePath) -> None:
     try:
         file.real.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CommandError(
-            "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror or error}"
-        ) from error
+        in_the_way = isinstance(error, FileExistsError)
+        reason = "Not a directory" if in_the_way else error.strerror or str(error)
+        raise CommandError("INTERNAL_ERROR", f"Write failed: {file.typed}: {reason}") from error
 
 
 def is_large(path: Path) -> bool:
