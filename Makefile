@@ -3,9 +3,9 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := src tests bench
+SOURCES := src tests bench docs examples
 
-.PHONY: run test check format bench soak docs clean
+.PHONY: run test check format bench soak docs picture clean
 
 run: $(VENV)/.run
 	@$(BIN)/stringd serve --welcome
@@ -32,6 +32,9 @@ soak: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/build.py
+
+picture: $(VENV)/.dev
+	$(BIN)/python docs/picture.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

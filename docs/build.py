@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a script beside the pages it builds
 """`python docs/build.py [folder]`: the documentation as static pages that load nothing else.
 
 Needs markdown-it-py, which the `dev` extra brings.

@@ -45,7 +45,7 @@ class Weather(BaseHTTPRequestHandler):
             "days": [{"day": n, "low": about[1] - n, "high": about[1] + n} for n in days]
         }
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Quiet: the daemon keeps the log."""
 
 
