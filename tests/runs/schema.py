@@ -146,7 +146,7 @@ MODEL = {
 }
 _MCP = fields(serverId=text, toolName=text)
 _STREAM: dict[str, dict[str, Check]] = {
-    "step-start": {},
+    "step-start": {"note_": text},
     "text": {"text": text},
     "thinking-start": {"id": text},
     "thinking": {"id": text, "text": text},

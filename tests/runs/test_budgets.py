@@ -47,6 +47,23 @@ async def test_within_its_budget_a_run_completes(server: RunsServer, watcher: Wa
     assert ended["type"] == "strategy_completed"
 
 
+async def test_the_tokens_of_a_compaction_count(server: RunsServer, watcher: Watcher) -> None:
+    usage = {"promptTokens": 1, "completionTokens": 1}
+    summary = {"text": "short", "usage": {"promptTokens": 90, "completionTokens": 5}}
+    replies = [{"text": text, "usage": usage} for text in "xyz"]
+    context = {"compaction": {"keepRecent": 1, "threshold": 1}}
+    # The fourth entry answers twice: the compaction before the fourth call, and that call.
+    agent = {**scripted(*replies, summary), "context": context}
+    source = strategy(sequential("a", "a", "a", "a"), a=agent)
+    path = str(server.strategy(source))
+    for run_id, tokens in (("r1", 6 + 95 + 94), ("r2", 6 + 95 + 95)):
+        await watcher.ask("prepare_run", runId=run_id, strategyPath=path, budget={"tokens": tokens})
+        await watcher.send("start_run", runId=run_id, input="q")
+        ended = await watcher.ended()
+        assert (ended.get("error", {}).get("code") == "BUDGET_EXCEEDED") is (run_id == "r1"), ended
+    assert ended["usage"] == {"promptTokens": 93, "completionTokens": 8}
+
+
 async def test_the_owners_limit_holds_for_every_run(tmp_path: Path) -> None:
     equipment = Equipment(tmp_path / "data", limits=Limits(tool_calls=1))
     async with serving(tmp_path, equipment=equipment) as server:

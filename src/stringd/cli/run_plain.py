@@ -45,6 +45,8 @@ class PlainView:
                 self._say(f"< {message.step_name}" + (f" ({tokens} tokens)" if tokens else ""))
             case m.AgentOutput():
                 self._quote(message.agent_name, message.text)
+            case m.AgentStreaming(event=stream.StepStart(note=str(note))):
+                self._say(f"  {message.agent_name}: {note}")
             case m.AgentStreaming(event=stream.ToolCall() as call):
                 self._say(f"  {message.agent_name} uses {call.tool_name} {call.args}")
             case m.SteerQueued():

@@ -16,6 +16,7 @@ from stringd.runs.models.registry import Models
 from stringd.runs.prompt import system_prompt
 from stringd.runs.registry import Registry
 from stringd.runs.skills import prompt_section
+from stringd.runs.steering import with_steering
 from stringd.runs.strategy.definition import LlmAgent
 from stringd.runs.strategy.templates import Templates
 from stringd.runs.timeline import ModelTurn
@@ -35,6 +36,7 @@ class RoundTrip:
     tokens: port.Tokens | None = None
     reason: str = "stop"
     began: bool = False
+    shown: bool = False
 
     def message(self) -> dict[str, Any]:
         """The assistant message this round-trip adds to the conversation."""
@@ -69,6 +71,13 @@ def _recorded_trip(turn: ModelTurn) -> RoundTrip:
         for part in calls
     ]
     return RoundTrip(tools=tools, reason=turn.finish_reason, began=True)
+
+
+def _steer(results: dict[str, Any], texts: list[str]) -> None:
+    """Put texts behind the last result: a record has no room for a user's word in between."""
+    if texts:
+        output = results["content"][-1]["output"]
+        output["value"] = with_steering(output["value"], texts)
 
 
 def _text_of(value: Any) -> str:
@@ -118,8 +127,9 @@ class LlmBody:
         rule, memory = self._definition.retention, call.agent.memory
         why = retention.due(memory, rule, model, self._name)
         older = retention.older_than_recent(memory, rule.keep_recent) if why else []
-        if why and older:
-            summary = await self._summarise(call, model, older)
+        summary = await self._summarise(call, model, older) if why and older else ""
+        # Without a word of summary there is nothing to go on from; better the whole conversation.
+        if why and summary.strip():
             event = retention.compaction(call.agent.name, memory, older, summary, why)
             memory.apply(event)
             await call.agent.observer.retention(event)
@@ -139,9 +149,21 @@ class LlmBody:
             options=self._definition.model_options,
             provider_options=self._definition.provider_options,
         )
+        trip = RoundTrip()
         async with aclosing(model.stream(request)) as events:
-            parts = [e.text async for e in events if isinstance(e, port.TextDelta)]
-        return "".join(parts)
+            async for event in events:
+                if isinstance(event, port.TextDelta):
+                    trip.text.append(event.text)
+                elif isinstance(event, port.Finished):
+                    trip.tokens = event.tokens
+        self.spend(trip, model)
+        return "".join(trip.text)
+
+    def spend(self, trip: RoundTrip, model: port.Model) -> Usage:
+        """Count a round-trip into the run's budget. Raises `BudgetError`."""
+        spent = trip.tokens.usage() if trip.tokens else Usage()
+        self._context.desk.budget.spend(spent, getattr(model, "price", None))
+        return spent
 
     def request(
         self,
@@ -213,18 +235,27 @@ class _Turns:
                     self._note(index, last, spent, context)
             if not last.tools:
                 break
-            self._answered.append(await self._use.use(last.tools, index))
+            results = await self._use.use(last.tools, index)
+            if index + 1 < max_steps:
+                _steer(results, await self._steering(index))
+            self._answered.append(results)
         return Answer("".join(last.text), usage, context, last.reason, self._answered)
+
+    async def _steering(self, index: int) -> list[str]:
+        """Texts for the model to read with the results of this round-trip's tools."""
+        key = f"{self._call.path}#{index}"
+        before = self._body.tool_context.ledger.steering(key)
+        if index + 1 < len(self._done):
+            return before
+        agent = self._call.agent
+        return [*before, *await agent.observer.steer_between(agent, key)]
 
     def _spend(
         self, trip: RoundTrip, context: ContextUsage | None
     ) -> tuple[Usage, ContextUsage | None]:
         if trip.tokens is None:
             return Usage(), context
-        spent = trip.tokens.usage()
-        price = getattr(self._model, "price", None)
-        self._body.tool_context.desk.budget.spend(spent, price)
-        return spent, trip.tokens.context_usage()
+        return self._body.spend(trip, self._model), trip.tokens.context_usage()
 
     def _note(
         self, index: int, trip: RoundTrip, spent: Usage, context: ContextUsage | None
@@ -254,9 +285,11 @@ class _Turns:
         return trip
 
     async def _take(self, event: port.ModelEvent, trip: RoundTrip) -> None:
-        if not trip.began:
-            trip.began = True
-            await self._call.emit(stream.StepStart())
+        note = event.why if isinstance(event, port.Delayed) else UNSET
+        trip.began = trip.began or note is UNSET
+        if not trip.shown:
+            trip.shown = True
+            await self._call.emit(stream.StepStart(note=note))
         match event:
             case port.TextDelta(text):
                 trip.text.append(text)

@@ -423,6 +423,30 @@ async def test_the_first_use_says_that_it_is_loading_and_later_ones_do_not(
     source = strategy(
         sequential("a", "b"), a={"model": "openai/gpt-4o"}, b={"model": "openai/gpt-4o"}
     )
-    await run(monkeypatch, tmp_path, source, servers.openai_text("x"))
+    messages, _ = await run(monkeypatch, tmp_path, source, servers.openai_text("x"))
     said = [record.message for record in caplog.records if "loading" in record.message]
     assert said == ["loading the model libraries; this happens once"]
+    assert notes(messages) == [said[0], None]
+    assert kinds(messages)[2:7] == ["a:step-start", "a:text", "a:output", "a:done"] + [
+        "step_completed(a)"
+    ]
+
+
+def notes(messages: list[Json]) -> list[str | None]:
+    """What each round-trip said of its delay when it began."""
+    events = [m["event"] for m in messages if m["type"] == "agent_streaming"]
+    return [event.get("note") for event in events if event["type"] == "step-start"]
+
+
+async def test_a_provider_that_is_asked_again_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    busy = servers.failure("429 Too Many Requests", f"slow {KEY}", **{"Retry-After": "0"})
+    source = strategy(
+        sequential("a", "b"), a={"model": "openai/gpt-4o"}, b={"model": "openai/gpt-4o"}
+    )
+    replies = (servers.openai_text("x"), busy, servers.openai_text("y"))
+    messages, _ = await run(monkeypatch, tmp_path, source, *replies)
+    note = "openai/gpt-4o answered 429: slow [hidden]; asking again in 0.0 s"
+    assert notes(messages)[1:] == [note]
+    assert messages[-1]["result"] == "y"

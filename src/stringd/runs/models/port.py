@@ -52,6 +52,12 @@ class Tokens(NamedTuple):
         return usage
 
 
+class Delayed(NamedTuple):
+    """Nothing was asked yet, or it must be asked again; `why` is for people."""
+
+    why: str
+
+
 class Started(NamedTuple):
     """The provider began to answer."""
 
@@ -90,7 +96,14 @@ class Finished(NamedTuple):
 
 
 ModelEvent = (
-    Started | TextDelta | ThinkingStarted | ThinkingDelta | ThinkingEnded | ToolRequested | Finished
+    Delayed
+    | Started
+    | TextDelta
+    | ThinkingStarted
+    | ThinkingDelta
+    | ThinkingEnded
+    | ToolRequested
+    | Finished
 )
 
 

@@ -4,16 +4,19 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stringd.runs.errors import ModelError
-from stringd.runs.models.port import ModelEvent, ModelRequest, Price
+from stringd.runs.models.port import Delayed, ModelEvent, ModelRequest, Price
 from stringd.runs.models.retries import DEFAULT_RETRIES, pause, worth_retrying
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
 
 log = logging.getLogger(__name__)
+
+
+LOADING: Final = "loading the model libraries; this happens once"
 
 
 class Library:
@@ -30,7 +33,7 @@ class Library:
         async with self._lock:
             if not self.loaded:
                 # A warning: whoever watches the daemon should see why this answer takes longer.
-                log.warning("loading the model libraries; this happens once")
+                log.warning(LOADING)
                 await asyncio.to_thread(load)
                 self.loaded = True
 
@@ -60,6 +63,8 @@ class RemoteModel:
         self._mask = mask
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        if not self._library.loaded:
+            yield Delayed(LOADING)
         model = await self._ready()
         from stringd.runs.models.exchange import ProviderFailure, exchange
 
@@ -79,6 +84,7 @@ class RemoteModel:
                     raise ModelError(_given_up(message, attempt)) from None
                 wait = pause(attempt, failure.headers)
                 log.warning("%s; asking again in %.1f s", message, wait)
+                yield Delayed(f"{message}; asking again in {wait:.1f} s")
                 await asyncio.sleep(wait)
 
     async def _ready(self) -> "TheirModel":

@@ -12,7 +12,9 @@ class StreamEvent(Struct, rename="camel", kw_only=True, tag_field="type"):
 
 
 class StepStart(StreamEvent, tag="step-start", kw_only=True):
-    """A model round-trip begins."""
+    """A model round-trip begins. `note` says why its answer takes longer than usual."""
+
+    note: str | UnsetType = UNSET
 
 
 class Text(StreamEvent, tag="text", kw_only=True):
