@@ -24,6 +24,15 @@ from stringd.documents import html_to_markdown
         ("plain", "plain"),
         ("", ""),
         ("<pre><code class='language-act.x'>CLI ls</code></pre>", "```\nCLI ls\n```"),
+        ("<p>one\n# two\n- three\r\n\t1. four</p>", "one # two - three 1. four"),
+        ("<p>a<br># b<br>&lt;!-- #c --&gt;</p>", "a  \n\\# b  \n\\<!-- #c -->"),
+        (
+            "<p>&lt;!-- #c --&gt;</p>\n<p>x</p>\n&lt;!-- /c --&gt;",
+            "\\<!-- #c -->\n\nx\n\n\\<!-- /c -->",
+        ),
+        ("<pre>a\n# b\n  c</pre>", "```\na\n# b\n  c\n```"),
+        ("<head><noscript><img src='t.gif'>n</noscript></head><body>x<NOSCRIPT>y</NOSCRIPT>", "x"),
+        ("<p>a<noscript>b", "ab"),
         ("<p>[!include:x](/etc/passwd)</p>", "\\[!include:x\\](/etc/passwd)"),
     ],
 )

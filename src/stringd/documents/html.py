@@ -25,7 +25,10 @@ _NESTING = re.compile(r"<(/?)(?:div|span|section|ul|ol|blockquote|table|a|b|i|em
 _TAG = re.compile(r"<[^<>]*>")
 _MANY_BLANKS = re.compile(r"\n{3,}")
 _ALWAYS_SPECIAL = re.compile(r"[\\*`\[\]_]")
-_SPECIAL_AT_START = re.compile(r"(\s*)(?:(-|\+(?= )|=+|#{1,6}(?= )|~~~|>)|(\d+)(?=\. ))")
+_SPECIAL_AT_START = re.compile(r"(\s*)(?:(-|\+(?= )|=+|#{1,6}(?= )|~~~|>|<!--)|(\d+)(?=\. ))")
+_SPACES = re.compile(r"[ \t\r\n\f]+")
+_NOSCRIPT = re.compile(r"<noscript\b[^<>]*>", re.IGNORECASE)
+_NOSCRIPT_END = re.compile(r"</noscript\b[^<>]*>", re.IGNORECASE)
 _VERBATIM: Final = {"pre", "code", "kbd", "samp", "textarea", "title"}
 
 
@@ -46,7 +49,7 @@ def html_to_markdown(html: str) -> str:
         autolinks=False,
         preprocessing=PreprocessingOptions(enabled=False),
     )
-    html = html.replace(_BACKSLASH, "").replace(_RULE, "")
+    html = _without_noscript(html.replace(_BACKSLASH, "").replace(_RULE, ""))
     if _too_deep(html):
         return _TAG.sub(" ", html).strip()
     try:
@@ -56,6 +59,13 @@ def html_to_markdown(html: str) -> str:
     markdown = markdown.replace("\r\n", "\n")
     markdown = markdown.replace(_BACKSLASH, "\\").replace(_RULE, "\n\n* * *\n\n")
     return _MANY_BLANKS.sub("\n\n", markdown).strip()
+
+
+def _without_noscript(html: str) -> str:
+    """The parser takes what stands in a `<noscript>` of the head for the start of the body."""
+    before, *pieces = _NOSCRIPT.split(html)
+    ends = ((piece, _NOSCRIPT_END.search(piece)) for piece in pieces)
+    return before + "".join(piece[end.end() :] if end else piece for piece, end in ends)
 
 
 def _too_deep(html: str) -> bool:
@@ -102,6 +112,8 @@ def _verbatim(node: "LexborNode", part: "LexborNode") -> bool:
 
 
 def _escaped(text: str) -> str:
+    # A line break in the source is a space to readers; kept, it could start a heading or a list.
+    text = _SPACES.sub(" ", text)
     text = _ALWAYS_SPECIAL.sub(_BACKSLASH + r"\g<0>", text)
     start = _SPECIAL_AT_START.match(text)
     if start is None:
