@@ -47,6 +47,8 @@ class Mount(msgspec.Struct, frozen=True):
     tools: dict[str, ToolInfo] = {}
     """Action id → tool."""
     resources: tuple[ResourceInfo, ...] = ()
+    headers: dict[str, str] = {}
+    """Sent to the address; `$NAME` in a value stands for a variable of the app."""
 
 
 def with_ids(tools: Sequence[ToolInfo]) -> dict[str, ToolInfo]:

@@ -7,7 +7,8 @@ because the SDK wants to be left by the task that entered it.
 import asyncio
 import importlib
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from stringd.actions.errors import ActionError
@@ -20,6 +21,7 @@ IDLE_SECONDS: Final = 300.0
 START_SECONDS: Final = 30.0
 MAX_LISTED: Final = 1000
 _STDERR_SHOWN: Final = 2000
+_REASON_SHOWN: Final = 300
 
 
 class ServerKey(NamedTuple):
@@ -40,15 +42,18 @@ class McpServers:
         self,
         key: ServerKey,
         mount: Mount,
-        environment: Mapping[str, str],
+        given: Mapping[str, str],
         ask: "Callable[[Client], Awaitable[Any]]",
         limit: float,
     ) -> Any:
-        """Ask a server something, starting it if need be. Raises `ActionError`."""
+        """Ask a server something, starting it if need be. Raises `ActionError`.
+
+        `given` is the environment of a command, or the headers for an address.
+        """
         server = self._running.get(key)
-        if server is None or not server.fits(mount, environment):
+        if server is None or not server.fits(mount, given):
             await self.stop(key)
-            server = _Server(mount, dict(environment), self._idle_seconds)
+            server = _Server(mount, dict(given), self._idle_seconds)
             self._running[key] = server
             server.start(lambda: self._forget(key, server))
         return await server.ask(ask, limit)
@@ -86,19 +91,19 @@ class McpServers:
 class _Server:
     """One connection, kept open by its own task until nobody used it for a while."""
 
-    def __init__(self, mount: Mount, environment: dict[str, str], idle_seconds: float) -> None:
+    def __init__(self, mount: Mount, given: dict[str, str], idle_seconds: float) -> None:
         self._mount = mount
-        self._environment = environment
+        self._given = given
         self._idle_seconds = idle_seconds
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._used = asyncio.Event()
         self._asking = 0
         self.task: asyncio.Task[None] | None = None
 
-    def fits(self, mount: Mount, environment: Mapping[str, str]) -> bool:
+    def fits(self, mount: Mount, given: Mapping[str, str]) -> bool:
         """Whether it was started the way it would be started now."""
         same = (mount.command, mount.url) == (self._mount.command, self._mount.url)
-        return same and self._environment == environment
+        return same and self._given == given
 
     def start(self, ended: Callable[[], None]) -> None:
         self.task = asyncio.create_task(self._live())
@@ -155,14 +160,34 @@ class _Server:
                 if not self._asking:
                     return
 
-    def _client(self, complaints: IO[str]) -> "Client":
+    @asynccontextmanager
+    async def _client(self, complaints: IO[str]) -> "AsyncIterator[Client]":
         from mcp import Client, StdioServerParameters, stdio_client
 
         if self._mount.url is not None:
-            return Client(self._mount.url)
+            import httpx2
+            from mcp.client.streamable_http import streamable_http_client
+
+            async def note_refusal(response: httpx2.Response) -> None:
+                if response.is_error:
+                    complaints.seek(0)
+                    complaints.write(f"HTTP {response.status_code} {response.reason_phrase}")
+                    complaints.truncate()
+
+            patience = httpx2.Timeout(START_SECONDS, read=None)
+            hooks = {"response": [note_refusal]}
+            async with (
+                httpx2.AsyncClient(
+                    headers=self._given, timeout=patience, event_hooks=hooks
+                ) as http,
+                Client(streamable_http_client(self._mount.url, http_client=http)) as client,
+            ):
+                yield client
+            return
         program, *arguments = self._mount.command
-        parameters = StdioServerParameters(command=program, args=arguments, env=self._environment)
-        return Client(stdio_client(parameters, complaints))  # type: ignore[arg-type]
+        parameters = StdioServerParameters(command=program, args=arguments, env=self._given)
+        async with Client(stdio_client(parameters, complaints)) as client:  # type: ignore[arg-type]
+            yield client
 
 
 async def describe_server(client: "Client") -> tuple[list[ToolInfo], list[ResourceInfo]]:
@@ -229,8 +254,7 @@ def _start_failure(error: Exception, complaints: IO[str]) -> ActionError:
         )
     complaints.seek(0)
     printed = complaints.read()[-_STDERR_SHOWN:].strip()
-    reason = f"did not start within {START_SECONDS:g} s" if isinstance(error, TimeoutError) else ""
-    message = f"The MCP server could not be started: {reason or _reason(error)}"
+    message = f"The MCP server could not be started: {_reason(error)}"
     return ActionError("LOAD_ERROR", f"{message}\n{printed}" if printed else message)
 
 
@@ -238,4 +262,10 @@ def _reason(error: BaseException) -> str:
     """What really went wrong inside groups of groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    match error:
+        case TimeoutError():
+            return f"no answer within {START_SECONDS:g} s"
+        case FileNotFoundError():
+            return "there is no such program"
+    first, *_ = str(error).splitlines() or [""]
+    return first[:_REASON_SHOWN] or type(error).__name__

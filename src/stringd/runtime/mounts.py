@@ -1,16 +1,19 @@
 """Apps that are MCP servers: mounting them, and asking them in the name of a topic."""
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import msgspec
 
 from stringd.actions.cli import command_environment
-from stringd.actions.errors import ActionError
+from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.place import Value
+from stringd.actions.secrets import Mask
+from stringd.actions.templates import Variable, cut
 from stringd.documents import parse
 from stringd.runtime import environment
 from stringd.runtime.errors import CommandError
@@ -35,30 +38,42 @@ if TYPE_CHECKING:
     from stringd.runtime.call import Call
 
 
-async def mount_server(
-    call: "Call", raw_name: str, command: tuple[str, ...], url: str | None
-) -> Package:
+_HEADER: Final = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[^\r\n\0]*)")
+
+
+async def mount_server(call: "Call", raw_name: str, mount: Mount) -> Package:
     """Start a server once, write down what it offers, and install it as an app.
 
     Raises `CommandError`.
     """
     name = package_name(raw_name)
-    mount = Mount(command, url)
     try:
         found = await _use(call, name, mount, _described)
     except ActionError as error:
         await call.runtime.mcp.stop_app(call.session.user.home, name)
         raise CommandError("COMMAND_UNSUPPORTED", error.message) from error
     title, instructions, tools, resources = found
-    mount = Mount(command, url, title, instructions, with_ids(tools), tuple(resources))
+    mount = msgspec.structs.replace(
+        mount,
+        title=title,
+        instructions=instructions,
+        tools=with_ids(tools),
+        resources=tuple(resources),
+    )
     text = document_of(name, mount)
-    source = url or " ".join(command)
+    source = mount.url or " ".join(mount.command)
     package = Package(name, "app", Origin(source, f"mcp {source}"), parse(text))
     home = call.session.user.home
     check_collision(home, package)
     content = msgspec.json.format(msgspec.json.encode(mount), indent=2)
     install_files(home, package, {MAIN_FILE: text.encode(), MOUNT_FILE: content})
     return package
+
+
+def read_header(text: str) -> tuple[str, str] | None:
+    """A header as a person types it, `Name: value`; None when it is none."""
+    match = _HEADER.fullmatch(text.strip())
+    return (match["name"], match["value"]) if match else None
 
 
 def tool_caller(call: "Call", page: Page) -> "ToolCaller | None":
@@ -106,10 +121,42 @@ async def _use(
     topic = session.topic
     own = topic.type == "app" and topic.name.partition(":")[0] == name
     key = ServerKey(session.user.home, topic.name if own else name)
-    variables = environment.own(session.user.home, Topic("app", key.topic_name))
-    seen = command_environment(os.environ, variables, {})
+    scope = Topic("app", key.topic_name)
+    mask = Mask(())
+    if mount.url is None:
+        variables = environment.own(session.user.home, scope)
+        given = command_environment(os.environ, variables, {})
+    else:
+        variables = environment.visible(session.user.home, scope)
+        given, mask = _headers(mount, variables, name)
     limit = call.runtime.settings.cli_action_timeout
-    return await call.runtime.mcp.use(key, mount, seen, ask, limit)
+    try:
+        answer = await call.runtime.mcp.use(key, mount, given, ask, limit)
+    except ActionError as error:
+        raise ActionError(error.code, mask(error.message), setup=error.setup) from error
+    return mask(answer) if isinstance(answer, str) else answer
+
+
+def _headers(mount: Mount, variables: Mapping[str, str], app: str) -> tuple[dict[str, str], Mask]:
+    """The headers to send, and what hides the values put into them. Raises `ActionError`."""
+    pieces = {name: list(cut(text)) for name, text in mount.headers.items()}
+    named = {p.name for text in pieces.values() for p in text if isinstance(p, Variable)}
+    missing = sorted(name for name in named if name not in variables)
+    if missing:
+        hint = "\n".join(f"  string app:{app} '/set ${name} = \"...\"'" for name in missing)
+        listed = ", ".join(f"${name}" for name in missing)
+        raise payload_error(f"Unresolved environment variable(s):\n  {listed}\n\n{hint}")
+    filled = {
+        name: "".join(
+            variables[p.name] if isinstance(p, Variable) else p if isinstance(p, str) else p.raw
+            for p in text
+        )
+        for name, text in pieces.items()
+    }
+    for name, value in filled.items():
+        if not (value.isascii() and value.isprintable()):
+            raise payload_error(f"The value of header {name} must be printable ASCII text.")
+    return filled, Mask(variables[name] for name in named)
 
 
 def _mounted_name(call: "Call", page: Page) -> str | None:

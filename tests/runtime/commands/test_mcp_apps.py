@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,29 @@ from tests.support.daemon import WAIT_SECONDS, free_port
 pytest.importorskip("mcp")
 
 SERVER = Path(__file__).parents[3] / "examples" / "apps" / "mcp" / "server.py"
+GUARDED = """
+import sys
+
+import uvicorn
+
+sys.path.insert(0, sys.argv[1])
+from server import server
+
+inside = server.streamable_http_app()
+
+
+async def guard(scope, receive, send):
+    headers = dict(scope.get("headers", ()))
+    known = headers.get(b"authorization") == b"Bearer letmein-7" and headers.get(b"x-team") == b"a"
+    if scope["type"] == "http" and not known:
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+    else:
+        await inside(scope, receive, send)
+
+
+uvicorn.run(guard, host="127.0.0.1", port=int(sys.argv[2]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +48,22 @@ def call(start_daemon: StartDaemon) -> Caller:
         f"  Path: {caller.home}/packages/sums/string.md\nUse: /open app:sums"
     )
     return caller
+
+
+@pytest.fixture
+def guarded() -> Iterator[str]:
+    """The address of a server that wants to know who asks."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-c", GUARDED, str(SERVER.parent), str(port)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert any("running on" in line for line in process.stderr)
+    yield f"http://127.0.0.1:{port}/mcp"
+    process.terminate()
+    process.communicate(timeout=WAIT_SECONDS)
 
 
 def test_tools_and_resources_stand_in_a_document(call: Caller) -> None:
@@ -134,3 +174,41 @@ def test_a_server_on_the_web_is_mounted_by_its_address(call: Caller) -> None:
     finally:
         process.terminate()
         process.communicate(timeout=WAIT_SECONDS)
+
+
+@proves("ACT-38")
+def test_a_server_on_the_web_gets_the_headers_of_its_mount(call: Caller, guarded: str) -> None:
+    install = f"/install --mcp kept {guarded} -H 'Authorization: Bearer $KEPT_PASS' -H 'X-Team: a'"
+    unset = call("file:main", install)
+    assert unset.code == "COMMAND_UNSUPPORTED"
+    assert "string app:kept '/set $KEPT_PASS = \"...\"'" in unset.content
+    call("app:kept", "/set $KEPT_PASS = wrong-pass")
+    assert call("file:main", install).content.endswith("\nHTTP 401 Unauthorized")
+    call("app:kept", "/set $KEPT_PASS = letmein-7")
+    assert call("file:main", install).ok
+    assert call("app:kept", "/act.add 1,1").content == "sum: 2"
+    told = call("app:kept", "/act.add 1 letmein-7").content
+    assert told == "let…: 1"
+    stored = (call.home / "packages" / "kept" / "mcp.json").read_text()
+    assert "$KEPT_PASS" in stored
+    assert "letmein" not in stored
+    call("app:kept", "/set $KEPT_PASS = other-pass")
+    assert not call("app:kept", "/act.add 1,1").ok
+    call("file:main", "/uninstall kept")
+
+
+@pytest.mark.parametrize(
+    "text", ["-H", "-H 'no colon'", "-H 'X: y' -- python3 server.py", "-H 'a b: c'"]
+)
+def test_what_is_no_header_is_refused(call: Caller, text: str) -> None:
+    url = "" if "--" in text else "http://127.0.0.1:9/mcp"
+    refused = call("file:main", f"/install --mcp x {url} {text}")
+    assert refused.code == "COMMAND_UNSUPPORTED"
+    assert "Usage: /install --mcp" in refused.content
+
+
+def test_a_program_that_is_missing_is_said_in_a_line(call: Caller) -> None:
+    refused = call("file:main", "/install --mcp x -- /nonexistent/program")
+    assert refused.content == (
+        "ERROR(COMMAND_UNSUPPORTED): The MCP server could not be started: there is no such program"
+    )

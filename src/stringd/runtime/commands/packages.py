@@ -9,7 +9,8 @@ from stringd.documents import parse, parse_flags, tokens
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import read_text
-from stringd.runtime.mounts import mount_server
+from stringd.runtime.mcp_apps import Mount
+from stringd.runtime.mounts import mount_server, read_header
 from stringd.runtime.package_sources import fetch_github, fetch_web, github_path
 from stringd.runtime.packages import (
     MAIN_FILE,
@@ -33,7 +34,7 @@ from stringd.wire.result import Result
 _USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>]
   <source> is a file, a folder with a string.md, a URL, a GitHub address or gh:owner/repo[/path]"""
 _MCP_USAGE: Final = """Usage: /install --mcp <name> -- <command…>
-       /install --mcp <name> <url>"""
+       /install --mcp <name> <url> [-H "Name: value"] …"""
 _SWITCHES: Final = ("app", "tool", "link")
 
 
@@ -90,13 +91,27 @@ async def _install_server(call: Call) -> Result:
     if "--" in before:
         at = before.index("--")
         before, command = before[:at], before[at + 1 :]
+    headers = _headers(before)
     named = [word for word in before if word != "--mcp"]
     url = named[1] if len(named) > 1 and is_web(named[1]) else None
-    if not named or len(named) > 2 or bool(command) == bool(url):
+    if not named or len(named) > 2 or bool(command) == bool(url) or (command and headers):
         raise InstallError(_MCP_USAGE)
-    package = await mount_server(call, named[0], tuple(command), url)
+    package = await mount_server(call, named[0], Mount(tuple(command), url, headers=headers))
     path = package_directory(call.session.user.home, package.name) / MAIN_FILE
     return _installed(call, package, path)
+
+
+def _headers(words: list[str]) -> dict[str, str]:
+    """Take `-H` and the header after it out of the words. Raises `InstallError`."""
+    found: dict[str, str] = {}
+    while "-H" in words:
+        at = words.index("-H")
+        header = read_header(words[at + 1]) if at + 1 < len(words) else None
+        if header is None:
+            raise InstallError(f"-H takes a header in quotes.\n{_MCP_USAGE}")
+        found[header[0]] = header[1]
+        del words[at : at + 2]
+    return found
 
 
 def _open_document(call: Call) -> str:
