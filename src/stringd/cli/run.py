@@ -29,8 +29,8 @@ from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 
 _EPILOG = """\
-While it runs, a line you type steers the run: its next agent call sees it. When an agent asks,
-the line is your answer. Ctrl-C stops the run.
+While it runs, a line you type steers the run: the agent at work sees it before its next step, else
+the next agent does. When an agent asks, the line is your answer. Ctrl-C stops the run.
 
 exit code: 0 completed, 1 failed, 3 stopped by someone else, 130 stopped by Ctrl-C
 """

@@ -93,7 +93,8 @@ class Session:
                 self._note_prompt()
                 await self._client.send(answer(prompt, line))
             elif line.strip():
-                await self._client.send(r.SteerRun(run_id=self._state.run_id, text=line))
+                run_id = self._state.run_id
+                await self._client.send(r.SteerRun(run_id=run_id, text=line, mode="steer"))
 
     async def _no_more_lines(self) -> None:
         """Nobody will ever answer: a run that asks is stopped rather than left waiting."""

@@ -45,7 +45,9 @@ def plain_answer(text: str) -> Answer:
 class CallObserver(Protocol):
     """The run around an agent: it steers the message, and sees, keeps and shows what happens."""
 
-    async def steer(self, agent: "Agent", message: str) -> str: ...
+    async def steer(self, agent: "Agent", message: str, path: str) -> str: ...
+
+    async def steer_between(self, agent: "Agent", key: str) -> list[str]: ...
 
     async def stream(self, agent: "Agent", event: AgentStreamEvent) -> None: ...
 
@@ -121,7 +123,7 @@ class Agent:
 
     async def _call(self, info: CallInfo, message: str, path: str) -> AgentCallResult:
         message = await self.hooks.message(info, message)
-        message = await self.observer.steer(self, message)
+        message = await self.observer.steer(self, message, path)
         await self.hooks.before(info, message)
         call = Call(self, info, message, path)
         answer = await self.body.answer(call)

@@ -72,7 +72,7 @@ class Conduct:
         self._executor.stop(run)
 
     def steer(self, request: requests.SteerRun, client: Client) -> None:
-        """Queue a text for the run's next agent call. Raises `RefusedError`."""
+        """Queue a text for the next agent call or round-trip. Raises `RefusedError`."""
         run = self._known.get(request.run_id)
         if run is None or not run.live or run.prepared is None:
             raise RefusedError(
@@ -83,7 +83,8 @@ class Conduct:
             raise RefusedError("RUN_NOT_STEERABLE", message)
         if run.started:
             self._executor.record_steering(run, request.text)
-        run.mailbox.put(Steer(request.text, _receipt(request, client)))
+        between = request.mode == "steer"
+        run.mailbox.put(Steer(request.text, _receipt(request, client), between))
         queued = messages.SteerQueued(run_id=run.id, text=request.text)
         queued.request_id = request.request_id
         run.publish(queued)

@@ -134,7 +134,7 @@ class Executor:
             self.record_steering(run, waiting)
         if resume:
             for left in prepared.journal.steering:
-                run.mailbox.put(Steer(left))
+                run.mailbox.put(Steer(left, between=True))
 
     def record_steering(self, run: Run, text: str) -> None:
         """Keep an accepted text, before its sender is told it was."""

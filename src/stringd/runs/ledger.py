@@ -23,6 +23,7 @@ from stringd.runs.timeline import (
     PromptAsked,
     PromptKind,
     RunCompleted,
+    SteerDelivered,
     TimelineEvent,
     ToolFinished,
     ToolStarted,
@@ -46,6 +47,7 @@ class Unfinished:
     started: set[str] = field(default_factory=set)
     finished: dict[str, ToolFinished] = field(default_factory=dict)
     prompts: dict[str, EarlierPrompt] = field(default_factory=dict)
+    steering: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def unanswered(self) -> list[PromptAsked]:
@@ -74,6 +76,8 @@ class Unfinished:
                 for key, each in self.prompts.items():
                     if each.asked.request_id == id_:
                         self.prompts[key] = EarlierPrompt(each.asked, answer)
+            case SteerDelivered(key=str(key), text=text):
+                self.steering.setdefault(key, []).append(text)
             case RunCompleted() if not event.interrupted:
                 # Whoever stopped the run, or let it fail, withdrew what it asked.
                 self.prompts.clear()
@@ -118,6 +122,10 @@ class Ledger:
     def turns(self, path: str) -> list[ModelTurn]:
         """The answers an interrupted call at this path had got, oldest first."""
         return self._before.turns.get(path, [])
+
+    def steering(self, key: str) -> list[str]:
+        """The texts an interrupted call had been steered with after the round-trip of that key."""
+        return self._before.steering.get(key, [])
 
     def outcome(self, key: str) -> ToolFinished | None:
         """How a tool call of an interrupted segment ended, when it did."""

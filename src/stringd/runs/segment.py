@@ -1,6 +1,7 @@
 """One execution of a run's flow: the stage flows act on and the observer agents report to."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -25,7 +26,7 @@ from stringd.runs.memory import Memory
 from stringd.runs.models.registry import Models
 from stringd.runs.registry import CustomType
 from stringd.runs.run import Prepared, Run
-from stringd.runs.steering import with_steering
+from stringd.runs.steering import Steer, with_steering
 from stringd.runs.store import RunStore
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.templates import Templates
@@ -143,14 +144,24 @@ class Segment:
             messages.StepCompleted(run_id=self.run.id, step_name=step.name, result=result)
         )
 
-    async def steer(self, agent: Agent, message: str) -> str:
-        taken = self.run.mailbox.drain()
-        for steer in taken:
+    async def steer(self, agent: Agent, message: str, path: str) -> str:
+        if self._ledger.turns(path):
+            # The call was begun before; its message was sent to the model and cannot change.
+            return message
+        texts = self._deliver(agent, self.run.mailbox.drain())
+        return with_steering(message, texts) if texts else message
+
+    async def steer_between(self, agent: Agent, key: str) -> list[str]:
+        return self._deliver(agent, self.run.mailbox.drain_between(), key)
+
+    def _deliver(self, agent: Agent, steers: Sequence[Steer], key: str | None = None) -> list[str]:
+        for steer in steers:
             event = timeline.SteerDelivered(ts=timestamp(), agent_name=agent.name, text=steer.text)
+            event.key = key or UNSET
             self.store.append(self.run.id, event)
             if steer.receipt is not None:
                 steer.receipt(agent.name)
-        return with_steering(message, [steer.text for steer in taken]) if taken else message
+        return [steer.text for steer in steers]
 
     async def stream(self, agent: Agent, event: AgentStreamEvent) -> None:
         if not agent.body.shows:

@@ -8,10 +8,14 @@ MAX_WAITING: Final = 100
 
 
 class Steer(NamedTuple):
-    """One accepted text. `receipt` is called with the agent that took it, or with None."""
+    """One accepted text. `receipt` is called with the agent that took it, or with None.
+
+    `between` lets it reach a call that is under way, between two model round-trips.
+    """
 
     text: str
     receipt: Callable[[str | None], None] | None = None
+    between: bool = False
 
 
 class Mailbox:
@@ -31,6 +35,12 @@ class Mailbox:
 
     def drain(self) -> list[Steer]:
         taken, self._waiting = self._waiting, []
+        return taken
+
+    def drain_between(self) -> list[Steer]:
+        """Take those that may reach a call that is under way."""
+        taken = [steer for steer in self._waiting if steer.between]
+        self._waiting = [steer for steer in self._waiting if not steer.between]
         return taken
 
 

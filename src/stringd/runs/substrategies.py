@@ -5,6 +5,7 @@ from pathlib import Path
 
 from stringd.runs.agents import Agent
 from stringd.runs.errors import ExecutionError
+from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.journal import Journal
 from stringd.runs.ledger import Ledger
@@ -16,6 +17,7 @@ from stringd.runs.segment import Segment
 from stringd.runs.skills import find_skills
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.discover import PROJECT_FOLDERS, discover
+from stringd.runs.strategy.load import prompt_files
 from stringd.runs.timeline import TimelineEvent
 from stringd.runs.tools.desk import Launched
 from stringd.wire.runs.types import (
@@ -42,6 +44,7 @@ class Launcher:
             raise ExecutionError(f"Strategies may launch each other {limit} deep, not deeper")
         path, manifest = await self._find(agent_name, name)
         prepared = await asyncio.to_thread(self._prepare, path, manifest, model_override)
+        self._check_place(prepared.strategy.path, path)
         cwd = Path(prepared.settings.cwd)
         pool = prepared.equipment.pool
         prepared.mcp = await pool.connect(prepared.servers, prepared.strategy, cwd, None)
@@ -60,11 +63,29 @@ class Launcher:
         cwd = desk.permissions.workspace.cwd
         found = await asyncio.to_thread(discover, cwd, desk.data_dir)
         for each in found.strategies:
+            if each.name == name and each.origin.startswith("cwd"):
+                return await self._readable(agent_name, str(each.path)), each.manifest
             if each.name == name:
                 return str(each.path), each.manifest
-        if not name.startswith("@"):
-            await desk.permissions.path(agent_name, "launch_strategy", "read", name)
-        return name, None
+        if name.startswith("@"):
+            return name, None
+        return await self._readable(agent_name, name), None
+
+    async def _readable(self, agent_name: str, path: str) -> str:
+        """The real path of a file anybody may have put there, once it and its prompts may be read.
+
+        Raises `Denied`.
+        """
+        permissions = self._parent.desk.permissions
+        place = await permissions.path(agent_name, "launch_strategy", "read", path)
+        for prompt in await asyncio.to_thread(prompt_files, place.real):
+            await permissions.path(agent_name, "launch_strategy", "read", str(prompt))
+        return str(place.real)
+
+    def _check_place(self, loaded: Path, wanted: str) -> None:
+        """What was loaded must still be where it was allowed; it may have become a link."""
+        if str(loaded) == wanted and str(loaded.resolve()) != wanted:
+            raise Denied(f"{wanted} changed while it was being opened")
 
     def _prepare(self, path: str, manifest: Path | None, model_override: str | None) -> Prepared:
         mine = self._parent.prepared
@@ -98,6 +119,7 @@ class ChildSegment(Segment):
 
     def __init__(self, parent: Segment, prepared: Prepared, message: str) -> None:
         self._first_answer = message
+        self._guards_above = parent.desk.permissions.guards
         super().__init__(
             parent.run,
             prepared,
@@ -111,7 +133,7 @@ class ChildSegment(Segment):
 
     def make_guards(self) -> RunGuards:
         cwd = Path(self.prepared.settings.cwd)
-        return RunGuards(self.prepared.equipment.guard_defaults(cwd))
+        return RunGuards(self.prepared.equipment.guard_defaults(cwd), self._guards_above)
 
     def make_ledger(self) -> Ledger:
         return _NoLedger(self.store, self.run.id, Journal().unfinished)
@@ -124,8 +146,11 @@ class ChildSegment(Segment):
     ) -> None:
         pass
 
-    async def steer(self, agent: Agent, message: str) -> str:  # noqa: ARG002
+    async def steer(self, agent: Agent, message: str, path: str) -> str:  # noqa: ARG002
         return message
+
+    async def steer_between(self, agent: Agent, key: str) -> list[str]:  # noqa: ARG002
+        return []
 
     async def record(self, record: ConversationRecord, path: str) -> None:
         pass

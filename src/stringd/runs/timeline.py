@@ -99,10 +99,11 @@ class UserInput(TimelineEvent, tag="user_input", kw_only=True):
 
 
 class SteerDelivered(TimelineEvent, tag="steer_delivered", kw_only=True):
-    """Ours: an agent's call took this steering text."""
+    """Ours: an agent's call took this steering text, after the round-trip `key` if it names one."""
 
     agent_name: str
     text: str
+    key: str | UnsetType = UNSET
 
 
 class DecidedBy(Struct, rename="camel", kw_only=True):

@@ -83,9 +83,14 @@ class UpdatePolicy(OfRun, tag="update_policy", frozen=True, kw_only=True):
 
 
 class SteerRun(OfRun, tag="steer_run", frozen=True, kw_only=True):
-    """`receipt` is ours: answer `steer_delivered` or `steer_undelivered` to the sender later."""
+    """`mode` and `receipt` are ours.
+
+    `steer` lets a call that is under way see the text before its next model round-trip, `call` only
+    the next agent call. A receipt is `steer_delivered` or `steer_undelivered`, to the sender alone.
+    """
 
     text: Filled
+    mode: Literal["call", "steer"] = "call"
     receipt: bool = False
 
 
