@@ -1,5 +1,7 @@
 """`/topics`, `/session`, `/close`."""
 
+import pytest
+
 from tests.requirements import proves
 from tests.support.person import Person
 
@@ -49,3 +51,13 @@ def test_a_session_is_closed_but_never_the_last_one(person: Person) -> None:
 def test_session_is_an_exact_verb_and_nothing_to_a_shell(person: Person) -> None:
     assert person.fails("/sessionlist").code == "COMMAND_UNSUPPORTED"
     assert person.fails("/session", "bash:dev").code == "EXIT_127"
+
+
+@pytest.mark.parametrize("command", ["/close", "/close main", "/session close"])
+def test_a_closed_topic_shows_no_document_in_its_reply(person: Person, command: str) -> None:
+    person.put("a.md", "# A\n")
+    person.gets("/info", "file:other")
+    person.gets("/open a.md")
+    said = person.says(command)
+    assert said.head["ok"]
+    assert said.head["meta"] is None

@@ -58,7 +58,8 @@ async def _forget(call: Call, topic: Topic) -> None:
     forgotten = call.runtime.forget(call.session.user.id, topic)
     if forgotten is None:
         raise CommandError("NOT_FOUND", f"No such topic: {topic}\nUse /topics to see what is open.")
-    await forgotten.release()
+    # It may be the caller's own, whose reply must not show the document any more.
+    await forgotten.reset()
 
 
 def _topic(name: str) -> Topic:
