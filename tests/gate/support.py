@@ -32,7 +32,7 @@ from stringd.gate.session import Sessions
 from stringd.gate.turns import Turns
 from stringd.gate.watch import Watch
 
-PATIENCE = 20.0
+PATIENCE = float(os.environ.get("STRINGD_TEST_PATIENCE", "20"))
 QUESTION = "timeout, default=N)"
 
 

@@ -1,8 +1,11 @@
+import base64
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stringd.gate.capture import Capture
 from stringd.wire.gate import Blob
+from tests.gate.streams import fill
 from tests.requirements import proves
 
 
@@ -11,7 +14,7 @@ from tests.requirements import proves
 def test_what_is_kept_is_the_beginning_however_it_arrives(pieces: list[bytes], cap: int) -> None:
     capture = Capture(cap)
     for piece in pieces:
-        capture.add(piece)
+        fill(capture, piece)
     whole = b"".join(pieces)
     assert bytes(capture.blob()) == whole[:cap]
     assert b"".join(capture.blob().base64) == b"".join(Blob(whole[:cap]).base64)
@@ -24,6 +27,24 @@ def test_what_is_kept_is_the_beginning_however_it_arrives(pieces: list[bytes], c
 def test_the_newlines_of_a_large_output_are_not_all_counted() -> None:
     capture = Capture()
     for _ in range(40):
-        capture.add(b"\n" * 65536)
+        fill(capture, b"\n" * 65536)
     assert not capture.counted_all
     assert 0 < capture.newlines < capture.kept
+
+
+def test_a_large_output_comes_out_as_it_went_in() -> None:
+    capture = Capture(2_000_000)
+    whole = bytes(range(256)) * 10_000
+    for start in range(0, len(whole), 70_001):
+        fill(capture, whole[start : start + 70_001])
+    assert base64.b64decode(b"".join(capture.blob().base64)) == whole[:2_000_000]
+    assert capture.head == whole[:16_384]
+    assert not capture.ends_line
+
+
+def test_what_was_dropped_does_not_change_how_the_kept_text_ends() -> None:
+    capture = Capture(12_288)
+    fill(capture, b"x" * 12_287 + b"\n")
+    fill(capture, b"dropped")
+    assert capture.ends_line
+    assert capture.truncated

@@ -83,20 +83,22 @@ def test_two_gates_that_find_a_dead_socket_do_not_take_each_others(
 ) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    looking, second = threading.Event(), threading.Event()
-    take_over = listener_module._take_over
+    looked, second_has_it = threading.Event(), threading.Event()
+    answers = listener_module._answers
 
-    def slowly(where: Path) -> None:
-        looking.set()
-        # The second has had every chance to see the dead socket too.
-        second.wait(0.2)
-        take_over(where)
+    def hesitate(where: Path) -> bool:
+        found = answers(where)
+        if threading.current_thread() is first:
+            looked.set()
+            # What it has seen gets old if the second may go on meanwhile.
+            second_has_it.wait(0.3)
+        return found
 
-    monkeypatch.setattr(listener_module, "_take_over", slowly)
+    monkeypatch.setattr(listener_module, "_answers", hesitate)
     made: list[Listener] = []
     first = threading.Thread(target=lambda: made.append(Listener(path)))
     first.start()
-    assert looking.wait(10)
+    assert looked.wait(10)
     with pytest.raises(TroubleError, match="already running"):
         Listener(path)
     first.join(10)

@@ -2,11 +2,12 @@ from stringd.gate.capture import Capture
 from stringd.gate.display import paint
 from stringd.gate.execute import Outcome
 from stringd.gate.report import audit_line, error_line, outcome_lines
+from tests.gate.streams import fill
 
 
 def captured(data: bytes) -> Capture:
     capture = Capture()
-    capture.add(data)
+    fill(capture, data)
     return capture
 
 

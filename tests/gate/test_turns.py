@@ -8,9 +8,8 @@ import pytest
 from stringd.gate.errors import CallerGoneError, StoppingError
 from stringd.gate.turns import Turns
 from stringd.gate.watch import READABLE, Signal, Watch
+from tests.gate.support import PATIENCE
 from tests.requirements import proves
-
-PATIENCE = 10
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def stopping() -> Iterator[Signal]:
 
 def until(condition: Callable[[], bool]) -> None:
     waiting = threading.Event()
-    for _ in range(PATIENCE * 100):
+    for _ in range(int(PATIENCE * 100)):
         if condition():
             return
         waiting.wait(0.01)
