@@ -25,8 +25,6 @@ from stringd.wire.gate import Stage
 
 # A background process that keeps a pipe open must not hold up the answer.
 DRAIN_SECONDS: Final = 2.0
-# A multiple of three, so that base64 rarely has a rest to carry over.
-_READ_BYTES: Final = 3 * 32_768
 _PIPE_BYTES: Final = 1_048_576
 
 Lend = Callable[[int], AbstractContextManager[None]]
@@ -253,9 +251,10 @@ class _Pipeline:
                 self._read(descriptor)
 
     def _read(self, descriptor: int) -> None:
-        data = os.read(descriptor, _READ_BYTES)
-        if data:
-            self._streams[descriptor].add(data)
+        stream = self._streams[descriptor]
+        count = os.readv(descriptor, [stream.room()])
+        if count:
+            stream.took(count)
             return
         self._streams.pop(descriptor).is_open = False
         os.close(descriptor)

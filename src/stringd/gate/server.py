@@ -12,7 +12,7 @@ import struct
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
 from stringd import __version__
@@ -34,7 +34,7 @@ LINGER_BYTES: Final = 4 * 1024 * 1024
 MAX_CONNECTIONS: Final = 512
 _ACCEPT_PAUSE: Final = 0.05
 _READ_BYTES: Final = 65_536
-_WRITE_BYTES: Final = 1_048_576
+_WRITE_BYTES: Final = 16_384
 
 
 class _Connection(Protocol):
@@ -299,7 +299,7 @@ class _Lingering:
         self._server.hang_up(self._connection)
 
 
-def _send(connection: socket.socket, pieces: Sequence[bytes | memoryview]) -> None:
+def _send(connection: socket.socket, pieces: Iterable[bytes | memoryview]) -> None:
     """Write an answer; a caller who does not read it within the time has none."""
     try:
         connection.settimeout(WRITE_SECONDS)
@@ -309,18 +309,18 @@ def _send(connection: socket.socket, pieces: Sequence[bytes | memoryview]) -> No
         return
 
 
-def _joined(pieces: Sequence[bytes | memoryview]) -> Iterator[bytes]:
-    """The pieces in writes of about a megabyte: few enough calls, little enough to copy."""
-    held: list[bytes | memoryview] = []
-    size = 0
+def _joined(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """The pieces with the small ones put together: most answers are one write."""
+    small: list[bytes | memoryview] = []
     for piece in pieces:
-        held.append(piece)
-        size += len(piece)
-        if size >= _WRITE_BYTES:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
+        if len(piece) < _WRITE_BYTES:
+            small.append(piece)
+            continue
+        if small:
+            yield b"".join(small)
+            small = []
+        yield piece
+    yield b"".join(small)
 
 
 def _executable(pid: int) -> str:

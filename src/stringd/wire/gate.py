@@ -6,7 +6,7 @@ and nothing checked beyond its JSON types; `stringd.gate.validate` decides wheth
 
 import binascii
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Final, Self, TypeVar
@@ -71,17 +71,17 @@ class Blob:
 
     def __init__(self, plain: bytes = b"") -> None:
         self._plain: bytes | None = plain
-        self._encoded: Sequence[bytes | memoryview] = ()
+        self._encoded: Iterable[bytes | memoryview] = ()
 
     @classmethod
-    def from_base64(cls, *pieces: bytes | memoryview) -> Self:
-        """Output that is base64 already, in pieces that follow each other."""
+    def from_base64(cls, pieces: Iterable[bytes | memoryview]) -> Self:
+        """Output as base64, in pieces that follow each other; they may be asked for repeatedly."""
         blob = cls()
         blob._plain, blob._encoded = None, pieces
         return blob
 
     @property
-    def base64(self) -> Sequence[bytes | memoryview]:
+    def base64(self) -> Iterable[bytes | memoryview]:
         if self._plain is not None and not self._encoded:
             self._encoded = (binascii.b2a_base64(self._plain, newline=False),)
         return self._encoded
@@ -173,14 +173,16 @@ def encode_pipeline(pipeline: Sequence[Sequence[str]]) -> bytes:
     return _compact(pipeline)
 
 
-def encode_response(response: Response) -> list[bytes | memoryview]:
-    """The pieces of a response line, newline included; large output is not copied again."""
+def encode_response(response: Response) -> Iterator[bytes | memoryview]:
+    """The pieces of a response line, newline included; large output is never held as a whole."""
     head: dict[str, object] = {"id": response.id, "status": response.status}
-    pieces: list[bytes | memoryview] = [_compact(head)[:-1]]
+    yield _compact(head)[:-1]
     if response.stages:
-        pieces += _stage_pieces(response.stages)
+        yield from _stage_pieces(response.stages)
     if response.stdout is not None:
-        pieces += [b',"stdout":"', *response.stdout.base64, b'"']
+        yield b',"stdout":"'
+        yield from response.stdout.base64
+        yield b'"'
     rest = _present(
         stdout_truncated=response.stdout_truncated or None,
         message=response.message,
@@ -191,9 +193,8 @@ def encode_response(response: Response) -> list[bytes | memoryview]:
         decision_note=response.decision_note,
     )
     if rest:
-        pieces.append(b"," + _compact(rest)[1:-1])
-    pieces.append(b"}\n")
-    return pieces
+        yield b"," + _compact(rest)[1:-1]
+    yield b"}\n"
 
 
 def decode_response(line: bytes | bytearray) -> Response:
@@ -211,7 +212,7 @@ def decode_response(line: bytes | bytearray) -> Response:
         raise ResponseError(f"unknown status {value.get('status')!r}") from None
     text = _optional(value, "stdout", str)
     if stdout is None and text is not None:
-        stdout = Blob.from_base64(_ascii(text))
+        stdout = Blob.from_base64([_ascii(text)])
     return Response(
         id=_optional(value, "id", str) or "",
         status=status,
@@ -289,18 +290,18 @@ def _environment(value: object) -> dict[str, str]:
     return {name: _text(env, name) for name in env}
 
 
-def _stage_pieces(stages: Sequence[Stage]) -> list[bytes | memoryview]:
-    pieces: list[bytes | memoryview] = []
+def _stage_pieces(stages: Sequence[Stage]) -> Iterator[bytes | memoryview]:
     for index, stage in enumerate(stages):
         opening = b',"stages":[' if index == 0 else b","
-        pieces += [opening + b'{"exit_code":%d,"stderr":"' % stage.exit_code, *stage.stderr.base64]
+        yield opening + b'{"exit_code":%d,"stderr":"' % stage.exit_code
+        yield from stage.stderr.base64
         rest = _present(
             stderr_truncated=stage.stderr_truncated or None,
             signal=stage.signal,
             stderr_open=stage.stderr_open or None,
         )
-        pieces.append(b'"' + (b"," + _compact(rest)[1:] if rest else b"}"))
-    return [*pieces, b"]"]
+        yield b'"' + (b"," + _compact(rest)[1:] if rest else b"}")
+    yield b"]"
 
 
 def _without_large_stdout(line: bytes | bytearray) -> tuple[bytes | bytearray, Blob | None]:
@@ -323,7 +324,7 @@ def _without_large_stdout(line: bytes | bytearray) -> tuple[bytes | bytearray, B
         return line, None
     if not isinstance(value, dict) or value.get("stdout") != "":
         return line, None
-    return short, Blob.from_base64(memoryview(line)[start:end])
+    return short, Blob.from_base64([memoryview(line)[start:end]])
 
 
 def _optional(value: Mapping[str, object], name: str, kind: type[_T]) -> _T | None:
@@ -341,7 +342,7 @@ def _stage(value: object) -> Stage:
     code = _optional(value, "exit_code", int)
     return Stage(
         exit_code=-1 if code is None else code,
-        stderr=Blob.from_base64(_ascii(_optional(value, "stderr", str) or "")),
+        stderr=Blob.from_base64([_ascii(_optional(value, "stderr", str) or "")]),
         stderr_truncated=_optional(value, "stderr_truncated", bool) or False,
         signal=_optional(value, "signal", int),
         stderr_open=_optional(value, "stderr_open", bool) or False,
