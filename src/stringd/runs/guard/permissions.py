@@ -44,7 +44,7 @@ class Permissions:
 
     def __init__(self, workspace: Workspace, guards: RunGuards, verdicts: Verdicts) -> None:
         self.workspace = workspace
-        self._guards = guards
+        self.guards = guards
         self._verdicts = verdicts
 
     async def path(
@@ -64,7 +64,7 @@ class Permissions:
 
     async def command(self, agent: str, tool: str, line: str, details: Mapping[str, Any]) -> None:
         """Leave to run a command line; `details.why` says what speaks against. Raises `Denied`."""
-        why = self._guards.of(tool).reasons(line)
+        why = self.guards.of(tool).reasons(line)
         told = {**details, "why": why} if why else details
         await self._authorize(agent, tool, Subject("exec", line), told)
 
@@ -78,13 +78,13 @@ class Permissions:
         Nobody is asked again: what was allowed covers what is below, unless a policy denies it.
         """
         subject = Subject("read", str(place.real), place.inside)
-        verdict = _judge(self._guards.of(tool), subject).verdict
+        verdict = _judge(self.guards.of(tool), subject).verdict
         return verdict == "allow" or (verdict == "ask" and within.real in place.real.parents)
 
     async def _authorize(
         self, agent: str, tool: str, subject: Subject, details: Mapping[str, Any] | None
     ) -> None:
-        ruling = _judge(self._guards.of(tool), subject)
+        ruling = _judge(self.guards.of(tool), subject)
         operation = _OPERATIONS[subject.direction]
         wish = Wish(agent, tool, operation, subject.resource, details)
         if ruling.verdict == "ask":
@@ -101,7 +101,7 @@ class Permissions:
         verdict: Literal["allow", "deny"] = "allow" if decision.startswith("allow") else "deny"
         if decision.endswith("-session"):
             entry = SessionEntry(verdict, subject.direction, subject.resource)
-            chain = self._guards.remember(wish.tool_name, entry)
+            chain = self.guards.remember(wish.tool_name, entry)
             self._verdicts.chain_changed(wish.tool_name, chain)
         if verdict == "deny":
             raise Denied(f"{_deed(wish)} was denied by the user")

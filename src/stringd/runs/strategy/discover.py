@@ -116,7 +116,8 @@ def find(reference: str, cwd: Path, data_dir: Path) -> Path:
     scope, _, rest = reference.partition("/")
     package, _, artifact_id = rest.partition("/strategies/")
     folder = data_dir / "packages" / scope / package
-    if ".." in folder.parts or not artifact_id:
+    # A package is a plain name; an absolute one would take the place of the folder before it.
+    if "/" in package or ".." in folder.parts or not artifact_id:
         raise StrategyFileError(f"Strategy file not found: {reference}")
     path = next((folder / name for name in MANIFEST_NAMES if (folder / name).is_file()), None)
     artifacts = read_manifest(path).strategies if path else ()

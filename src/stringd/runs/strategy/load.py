@@ -100,11 +100,35 @@ def _template(raw: Mapping[str, Any] | None, folder: Path) -> d.Template | None:
     return d.Template(text or "", raw.get("variables", {}))
 
 
+def prompt_files(path: Path) -> list[Path]:
+    """The files a strategy's prompts stand in; none for a file that is no strategy."""
+    try:
+        value = read_source(path).value
+    except StrategyFileError:
+        return []
+    agents = [] if STRATEGY.check(value) else value["agents"].values()
+    texts = [
+        text
+        for agent in agents
+        for text in (
+            agent.get("systemPrompt"),
+            (agent.get("systemPromptTemplate") or {}).get("template"),
+        )
+    ]
+    return [file for text in texts if (file := _prompt_file(text, path.parent))]
+
+
+def _prompt_file(value: str | None, folder: Path) -> Path | None:
+    if value is None or not value.endswith((".txt", ".md")):
+        return None
+    return folder / os.path.expanduser(value)  # noqa: PTH111  # text may not be a path at all
+
+
 def _prompt(value: str | None, folder: Path, what: str) -> str | None:
     """Text as it is, or the content of the `.txt` or `.md` file it names."""
-    if value is None or not value.endswith((".txt", ".md")):
+    path = _prompt_file(value, folder)
+    if path is None:
         return value
-    path = folder / os.path.expanduser(value)  # noqa: PTH111  # text may not be a path at all
     try:
         return path.read_text("utf-8")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):

@@ -72,7 +72,7 @@ async def allowed_address(
     # A site that sends us on to itself needs no second yes, unless its name moved meanwhile.
     site = (parts.netloc, found.address)
     if found.reach == "private" and site not in granted:
-        details = {"url": url, "address": found.address, "why": "not a public address"}
+        details = {"url": url, "address": found.address, "why": ["not a public address"]}
         await context.desk.permissions.address(context.agent_name, tool, url, details)
         granted.add(site)
     return found.address
