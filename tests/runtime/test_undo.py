@@ -42,6 +42,14 @@ def test_a_file_that_was_empty_is_empty_again(person: Person) -> None:
     assert person.read("a.md") == b""
 
 
+def test_topics_with_long_names_have_their_own_steps_too(person: Person) -> None:
+    first, second = f"file:{'n' * 400}-1", f"file:{'n' * 400}-2"
+    person.gets("/write a.md\nx", first)
+    person.gets("/write b.md\nx", second)
+    assert person.gets("/undo", first) == "Undo: deleted a.md (was newly created)"
+    assert person.gets("/undo", second) == "Undo: deleted b.md (was newly created)"
+
+
 def test_there_is_one_level(person: Person) -> None:
     for text in ("one", "two", "three"):
         person.gets(f"/write a.md\n{text}")

@@ -6,6 +6,7 @@ because the SDK wants to be left by the task that entered it.
 
 import asyncio
 import importlib
+import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -137,6 +138,8 @@ class _Server:
             try:
                 # More than a second of imports, which nobody else should wait for.
                 await asyncio.to_thread(importlib.import_module, "mcp")
+                # What it has to say reaches the caller; its traces are for nobody.
+                logging.getLogger("mcp").setLevel(logging.CRITICAL)
                 async with (
                     asyncio.timeout(START_SECONDS) as starting,
                     self._client(complaints) as client,

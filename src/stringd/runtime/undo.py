@@ -4,8 +4,9 @@ import base64
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import msgspec
@@ -14,6 +15,10 @@ from stringd.runtime.storage import make_private_directory, write_atomically
 
 if TYPE_CHECKING:
     from stringd.runtime.session import Session
+
+
+LONGEST_NAME: Final = 150
+"""Of a user or topic in a file name; a file system takes 255 bytes."""
 
 
 class UndoRecord(msgspec.Struct, frozen=True):
@@ -85,11 +90,18 @@ def forget_user(data_dir: Path, user_id: str) -> None:
 
 
 def _path(data_dir: Path, session: "Session") -> Path:
-    topic = quote(session.topic.canonical, safe="")
+    topic = _file_name(session.topic.canonical)
     return _directory(data_dir, session.user.id) / topic / "last.json"
 
 
 def _directory(data_dir: Path, user_id: str) -> Path:
-    name = quote(user_id, safe="")
+    return data_dir / "undo" / _file_name(user_id)
+
+
+def _file_name(text: str) -> str:
+    """A name of its own for every text, which no text can make lead elsewhere."""
+    name = quote(text, safe="")
+    if len(name) > LONGEST_NAME:
+        return f"{name[:LONGEST_NAME]}-{sha256(text.encode()).hexdigest()}"
     # Percent-encoding leaves dots alone, but a user called `..` must not lead elsewhere.
-    return data_dir / "undo" / (name if name.strip(".") else name.replace(".", "%2E"))
+    return name if name.strip(".") else name.replace(".", "%2E")
