@@ -146,8 +146,11 @@ class ChildSegment(Segment):
     ) -> None:
         pass
 
-    async def steer(self, agent: Agent, message: str) -> str:  # noqa: ARG002
+    async def steer(self, agent: Agent, message: str, path: str) -> str:  # noqa: ARG002
         return message
+
+    async def steer_between(self, agent: Agent, key: str) -> list[str]:  # noqa: ARG002
+        return []
 
     async def record(self, record: ConversationRecord, path: str) -> None:
         pass
