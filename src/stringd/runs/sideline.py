@@ -9,7 +9,13 @@ from msgspec import UNSET, UnsetType
 
 from stringd.runs.audience import Client
 from stringd.runs.errors import RefusedError
-from stringd.runs.models.credentials import ApiKey, Credential, CustomData, OauthToken
+from stringd.runs.models.credentials import (
+    ApiKey,
+    Credential,
+    CustomData,
+    OauthToken,
+    VaultError,
+)
 from stringd.runs.models.providers import ProviderDirectory
 from stringd.runs.trash import Trash
 from stringd.wire.runs import messages, requests
@@ -70,7 +76,12 @@ class Sideline:
         self, request: requests.SetCredential, _client: Client
     ) -> messages.Message:
         credential = _credential(request)
-        await asyncio.to_thread(self._directory.save_credential, request.provider_id, credential)
+        try:
+            await asyncio.to_thread(
+                self._directory.save_credential, request.provider_id, credential
+            )
+        except VaultError as error:
+            raise RefusedError("INTERNAL_ERROR", str(error)) from None
         return messages.CredentialSet(
             provider_id=request.provider_id, credential_type=request.credential_type
         )

@@ -60,7 +60,7 @@ async def test_a_tool_of_a_stdio_server_is_called_and_shown_with_its_origin(
             "enabled": True,
             "enabledByDefault": True,
             "connected": True,
-            "toolCount": 3,
+            "toolCount": 4,
             "assignedAgents": ["a"],
         }
     ]
@@ -180,30 +180,92 @@ async def test_connections_end_with_the_run(server: RunsServer, watcher: Watcher
 
 
 @asynccontextmanager
-async def http_server() -> AsyncIterator[str]:
+async def http_server(transport: str = "http") -> AsyncIterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        sys.executable, PROGRAM, "http", str(port), stderr=asyncio.subprocess.PIPE
+        sys.executable, PROGRAM, transport, str(port), stderr=asyncio.subprocess.PIPE
     )
     assert process.stderr is not None
     try:
         async with asyncio.timeout(20):
             while b"running on" not in await process.stderr.readline():
                 pass
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"http://127.0.0.1:{port}/{'mcp' if transport == 'http' else 'sse'}"
     finally:
         process.kill()
         await process.communicate()
 
 
-async def test_a_tool_of_an_http_server_is_called(server: RunsServer, watcher: Watcher) -> None:
-    async with http_server() as url:
-        definition = {"transport": "http", "url": url, "headers": {"X-Test": "1"}}
+@pytest.mark.parametrize("transport", ["http", "sse"])
+async def test_a_tool_of_an_http_server_is_called(
+    server: RunsServer, watcher: Watcher, transport: str
+) -> None:
+    async with http_server(transport) as url:
+        definition = {"transport": transport, "url": url, "headers": {"X-Test": "1"}}
         source = calling("web", "add", {"a": 20, "b": 22}, web=definition)
         prepared = await prepare(watcher, server.strategy(source))
-        assert prepared["mcpServers"][0].get("error") is None
+        status = prepared["mcpServers"][0]
+        assert (status["transport"], status["connected"]) == (transport, True), status
+        assert status["toolCount"] == 4
         await watcher.send("start_run", runId="r")
         _, result = tool_events(await watcher.until("strategy_completed"))
         assert result["output"] == "42"
+
+
+@pytest.mark.parametrize("transport", ["http", "sse", "stdio"])
+async def test_stopping_ends_a_call_that_is_still_running(
+    server: RunsServer, watcher: Watcher, transport: str
+) -> None:
+    async with http_server("http" if transport == "stdio" else transport) as url:
+        definition = STDIO if transport == "stdio" else {"transport": transport, "url": url}
+        await prepare(watcher, server.strategy(calling("x", "slow", {}, x=definition)))
+        tasks = [task for task in asyncio.all_tasks() if task.get_name() == "mcp x"]
+        await watcher.send("start_run", runId="r")
+        while (await watcher.receive()).get("event", {}).get("type") != "tool-call":
+            pass
+        await watcher.send("stop_run", runId="r")
+        assert (await watcher.ended())["error"]["code"] == "CANCELLED"
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 15)
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+async def test_a_server_that_goes_away_is_an_error_of_the_call(
+    server: RunsServer, watcher: Watcher, transport: str
+) -> None:
+    async with http_server(transport) as url:
+        definition = {"transport": transport, "url": url}
+        await prepare(watcher, server.strategy(calling("x", "add", {"a": 1, "b": 2}, x=definition)))
+    await watcher.send("start_run", runId="r")
+    _, result = tool_events(await watcher.until("strategy_completed"))
+    assert (result["status"], result["output"]) == ("error", "")
+    assert "MCP tool add failed" in result["error"]
+
+
+async def test_headers_from_the_environment_reach_the_server(
+    server: RunsServer, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MCP_TEST_TOKEN", "token-from-env")
+    heard: list[bytes] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    listener = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    for transport in ("http", "sse"):
+        definition: Json = {
+            "transport": transport,
+            "url": f"http://127.0.0.1:{port}/x",
+            "headers": {"Authorization": {"env": "MCP_TEST_TOKEN"}},
+        }
+        source = calling("x", "add", {}, x=definition)
+        status = (await prepare(watcher, server.strategy(source), transport))["mcpServers"][0]
+        assert status["connected"] is False
+        assert "token-from-env" not in json.dumps(status)
+    listener.close()
+    assert all(b"token-from-env" in each for each in heard)
+    assert len(heard) >= 2

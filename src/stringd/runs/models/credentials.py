@@ -4,14 +4,18 @@ A credential leaves this module only for the provider it belongs to; texts for p
 `mask` first.
 """
 
+import logging
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
 import msgspec
+
+log = logging.getLogger(__name__)
 
 GLOBAL: Final = "$global"
 _HIDDEN: Final = "[hidden]"
@@ -72,8 +76,12 @@ def secret_of(credential: Credential) -> str:
             return str(data.get("apiKey", ""))
 
 
+class VaultError(Exception):
+    """The place where credentials are kept cannot be used; the text says why."""
+
+
 class Vault(Protocol):
-    """Keeps one text."""
+    """Keeps one text. Raises `VaultError` or `OSError`."""
 
     def load(self) -> bytes: ...
 
@@ -109,19 +117,39 @@ class FileVault:
 
 
 class KeyringVault:
-    """The system's keyring."""
+    """The system's keyring. What was read is kept: asking may take a round trip over D-Bus."""
 
-    _SERVICE: Final = "stringd-models"
+    _ENTRY: Final = ("stringd-models", "credentials")
+
+    def __init__(self) -> None:
+        self._kept: bytes | None = None
 
     def load(self) -> bytes:
-        import keyring
+        if self._kept is None:
+            try:
+                import keyring
 
-        return (keyring.get_password(self._SERVICE, "credentials") or "").encode()
+                self._kept = (keyring.get_password(*self._ENTRY) or "").encode()
+            except Exception as error:  # noqa: BLE001  # backends raise anything
+                raise _unusable(error) from None
+        return self._kept
 
     def save(self, content: bytes) -> None:
-        import keyring
+        try:
+            import keyring
 
-        keyring.set_password(self._SERVICE, "credentials", content.decode())
+            keyring.set_password(*self._ENTRY, content.decode())
+        except Exception as error:  # noqa: BLE001  # backends raise anything
+            raise _unusable(error) from None
+        self._kept = content
+
+
+def _unusable(error: Exception) -> VaultError:
+    if isinstance(error, ImportError):
+        return VaultError(
+            "The keyring package is missing. Install it with: pip install 'stringd[keyring]'"
+        )
+    return VaultError(f"The system keyring cannot be used: {str(error) or type(error).__name__}")
 
 
 class Credentials:
@@ -130,6 +158,7 @@ class Credentials:
     def __init__(self, vault: Vault, environ: Mapping[str, str] | None = None) -> None:
         self._vault = vault
         self._environ = os.environ if environ is None else environ
+        self._saving = Lock()
 
     def find(self, provider_id: str, scope: str | None = None) -> Credential | None:
         stored = self._scopes()
@@ -141,11 +170,13 @@ class Credentials:
         return stored.get(GLOBAL, {}).get(provider_id)
 
     def save(self, provider_id: str, credential: Credential) -> None:
-        """Keep a credential for every run. Raises `OSError`."""
-        scopes = self._scopes()
-        scopes.setdefault(GLOBAL, {})[provider_id] = credential
-        kept = {scope: entries for scope, entries in scopes.items() if entries}
-        self._vault.save(msgspec.json.format(msgspec.json.encode(kept), indent=2))
+        """Keep a credential for every run. Raises `VaultError` or `OSError`."""
+        with self._saving:
+            # A vault that cannot be read now must not be emptied by writing to it.
+            scopes = _decoded(self._vault.load())
+            scopes.setdefault(GLOBAL, {})[provider_id] = credential
+            kept = {scope: entries for scope, entries in scopes.items() if entries}
+            self._vault.save(msgspec.json.format(msgspec.json.encode(kept), indent=2))
 
     def mask(self, text: str) -> str:
         """The text without any secret known here."""
@@ -163,9 +194,17 @@ class Credentials:
 
     def _scopes(self) -> Scopes:
         try:
-            return msgspec.json.decode(self._vault.load() or b"{}", type=Scopes)
-        except (msgspec.DecodeError, msgspec.ValidationError):
+            return _decoded(self._vault.load())
+        except VaultError as error:
+            log.warning("%s", error)
             return {}
+
+
+def _decoded(content: bytes) -> Scopes:
+    try:
+        return msgspec.json.decode(content or b"{}", type=Scopes)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return {}
 
 
 def _texts(value: Any) -> list[str]:
