@@ -1,13 +1,14 @@
 """Runs on disk: appended, torn, repaired, replayed."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
 from stringd.runs.clock import timestamp
 from stringd.runs.files import FileRunStore
-from stringd.runs.timeline import RunCompleted, RunStarted
+from stringd.runs.timeline import Ending, RunCompleted, RunStarted
 from tests.requirements import proves
 
 
@@ -71,11 +72,36 @@ def test_broadcasts_are_found_by_number_whatever_their_size(store: FileRunStore)
         store.append_broadcast("r", b'{"type":"x","seq":%d}' % seq)
     assert store.last_seq("r") == 5
     assert list(store.broadcasts("r", 4)) == [
-        b'{"type":"x","seq":4}',
-        b'{"type":"x","seq":5}',
+        (4, b'{"type":"x","seq":4}'),
+        (5, b'{"type":"x","seq":5}'),
     ]
     store.append_broadcast("r", b'{"seq":6,"text":"%b"}' % (b"x" * 200_000))
     assert store.last_seq("r") == 6
+    store.close()
+
+
+@proves("RUN-37")
+def test_only_completed_runs_past_the_newest_have_surplus_events(
+    store: FileRunStore, tmp_path: Path
+) -> None:
+    for age, (name, status) in enumerate(
+        [("new", "completed"), ("failed", "error"), ("old", "completed"), ("short", "completed")]
+    ):
+        store.append(name, started())
+        ending: Ending = "error" if status == "error" else "completed"
+        store.append(name, RunCompleted(ts=timestamp(), status=ending))
+        for seq in range(1, 2 if name == "short" else 4):
+            store.append_broadcast(name, b'{"seq":%d}' % seq)
+        file = tmp_path / "runs" / "events" / f"{name}.jsonl"
+        os.utime(file, (1_000_000 - age, 1_000_000 - age))
+    assert store.surplus(keep=1) == ["old"]
+    assert store.surplus(keep=3) == []
+    store.release("old")
+    store.forget_broadcasts("old")
+    assert list(store.broadcasts("old", 1)) == [(3, b'{"seq":3}')]
+    assert store.last_seq("old") == 3
+    assert store.surplus(keep=1) == []
+    store.forget_broadcasts("nobody")
     store.close()
 
 

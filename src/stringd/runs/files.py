@@ -7,8 +7,10 @@ one, and skipped when read.
 import logging
 import os
 import resource
+import shutil
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict
 
@@ -94,20 +96,40 @@ class FileRunStore:
     def timeline(self, run_id: str) -> list[AnyEvent]:
         return decode_events(_lines(self._timeline(run_id)))
 
-    def broadcasts(self, run_id: str, from_seq: int) -> Iterator[bytes]:
+    def broadcasts(self, run_id: str, from_seq: int) -> Iterator[tuple[int, bytes]]:
         for line in _lines(self._broadcasts(run_id)):
             number = _number(line)
             if number is not None and number >= from_seq:
-                yield line
+                yield number, line
+
+    def surplus(self, keep: int) -> list[str]:
+        with suppress(OSError):
+            newest = sorted(self._events.glob("*.jsonl"), key=_age)
+            return [p.stem for p in newest[keep:] if _many_lines(p) and self._completed(p.stem)]
+        return []
+
+    def _completed(self, run_id: str) -> bool:
+        seen = self._overview(Path(self._timeline(run_id)))
+        return seen is not None and seen.status == "completed"
+
+    def forget_broadcasts(self, run_id: str) -> None:
+        path = self._broadcasts(run_id)
+        last = _last_frame(path)
+        if last is None:
+            return
+        partial = Path(f"{path}.partial")
+        try:
+            partial.touch(0o600)
+            partial.write_bytes(last[1] + b"\n")
+            # Its age decides which files are kept.
+            shutil.copystat(path, partial)
+            partial.replace(path)
+        except OSError as error:
+            log.error("cannot shorten %s: %s", path, error)
 
     def last_seq(self, run_id: str) -> int:
-        path = self._broadcasts(run_id)
-        lines = _tail(path)
-        found = next((n for line in reversed(lines) if (n := _number(line)) is not None), None)
-        if found is not None:
-            return found
-        # One frame may be longer than the tail.
-        return max((_number(line) or 0 for line in _lines(path)), default=0)
+        last = _last_frame(self._broadcasts(run_id))
+        return last[0] if last else 0
 
     def overviews(self) -> list[RunOverview]:
         found = (self._overview(path) for path in self._directory.glob("*.jsonl"))
@@ -219,6 +241,16 @@ def _open_for_append(path: str) -> int:
     return fd
 
 
+def _age(path: Path) -> float:
+    return -path.stat().st_mtime
+
+
+def _many_lines(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.readline()
+        return bool(file.read(1))
+
+
 def _tail(path: str) -> list[bytes]:
     """The last lines of a file; the first of them may be cut."""
     try:
@@ -238,6 +270,16 @@ def _lines(path: str) -> Iterator[bytes]:
         return
     except OSError as error:
         log.error("cannot read %s: %s", path, error)
+
+
+def _last_frame(path: str) -> tuple[int, bytes] | None:
+    """The last frame of a file, with its number."""
+    for line in reversed(_tail(path)):
+        if number := _number(line):
+            return number, line
+    # One frame may be longer than the tail.
+    frames = ((number, line) for line in _lines(path) if (number := _number(line)))
+    return max(frames, default=None)
 
 
 def _number(line: bytes) -> int | None:

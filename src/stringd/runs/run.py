@@ -131,12 +131,12 @@ class Run:
         for raw in held or ():
             self._store.append_broadcast(self.id, raw)
 
-    def history(self, from_seq: int) -> Iterator[bytes]:
-        """Earlier broadcasts from `from_seq` on, as they were sent."""
+    def history(self, from_seq: int) -> Iterator[tuple[int, bytes]]:
+        """Earlier broadcasts from `from_seq` on by number, as they were sent."""
         yield from self._store.broadcasts(self.id, from_seq)
         for number, raw in enumerate(list(self._held or ()), self.seq - len(self._held or ()) + 1):
             if number >= from_seq:
-                yield raw
+                yield number, raw
 
     def end(self, status: RunStatus) -> None:
         """Settle the state. Prompts still open are dropped with the task that waits for them."""

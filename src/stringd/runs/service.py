@@ -25,6 +25,7 @@ from stringd.runs.models.providers import ProviderDirectory
 from stringd.runs.models.registry import Models
 from stringd.runs.preparation import Preparation
 from stringd.runs.prepare import Surroundings, check_run_id, load
+from stringd.runs.pruning import KEEP_EVENTS, Pruning
 from stringd.runs.registry import Registry
 from stringd.runs.run import RunSettings
 from stringd.runs.sideline import Sideline
@@ -58,6 +59,7 @@ class RunService:
         concurrent_broadcast: bool = False,
         equipment: Equipment | None = None,
         use_keyring: bool = False,
+        keep_events: int = KEEP_EVENTS,
     ) -> None:
         self.models = models or Models(
             directory=ProviderDirectory(data_dir, use_keyring=use_keyring)
@@ -77,6 +79,8 @@ class RunService:
         self._clients: dict[Client, None] = {}
         self._preparation = Preparation(self._known, self._around, self._store)
         self._conduct = Conduct(self._known, executor)
+        self._pruning = Pruning(self._store, self._known, keep_events)
+        self._pruner: asyncio.Task[None] | None = None
         self._dispatcher = Dispatcher(self._handlers(), self.disconnect)
 
     @property
@@ -89,11 +93,13 @@ class RunService:
         return len(self._clients)
 
     async def start(self) -> None:
-        """Mend what a crash left behind."""
+        """Mend what a crash left behind, and begin to forget what is old."""
         interrupted = await asyncio.to_thread(self._store.repair)
         if interrupted:
             log.warning("%d interrupted runs can be resumed", len(interrupted))
             self._known.interrupted = await asyncio.to_thread(self._unanswered, interrupted)
+
+        self._pruner = asyncio.create_task(self._pruning.forever(), name="prune run events")
 
     def _unanswered(self, run_ids: Iterable[str]) -> dict[str, list[PromptAsked]]:
         journals = {run_id: read_journal(self._store.timeline(run_id)) for run_id in run_ids}
@@ -112,6 +118,9 @@ class RunService:
         if tasks:
             await asyncio.wait(tasks, timeout=_DRAIN_SECONDS)
         await self._hang_up()
+        if self._pruner is not None:
+            self._pruner.cancel()
+            await asyncio.wait([self._pruner])
         await self._around.equipment.pool.close()
         if self.models.directory is not None:
             await self.models.directory.close()

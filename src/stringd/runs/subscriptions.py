@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from stringd.runs.audience import Client
 from stringd.runs.run import Run
+from stringd.wire.runs.messages import Error
 
 log = logging.getLogger(__name__)
 
@@ -32,18 +33,31 @@ def leave(run: Run, client: Client) -> None:
 
 
 async def replay(run: Run, client: Client, from_seq: int) -> None:
-    """Send what was, at the client's pace, then follow without a gap."""
+    """Send what was, at the client's pace, then follow; a gap is told where it is."""
     sent = max(from_seq, 1) - 1
     while sent < run.seq and not client.closing:
-        for frame in run.history(sent + 1):
+        before = sent
+        for number, frame in run.history(sent + 1):
+            if number > sent + 1:
+                client.reply(_gone(run.id, sent + 1, number))
             client.push(frame)
-            sent += 1
+            sent = number
             if client.full:
                 await client.room()
-        if sent < run.seq and not client.full:
+        if sent == before:
             log.error("run %s lost broadcasts before %d", run.id, run.seq)
             break
     asked = [w for w in run.prompts if w.prompt.seq is not UNSET and w.prompt.seq < from_seq]
     follow(run, client)
     for waiting in asked:
         client.push(waiting.frame)
+
+
+def _gone(run_id: str, wanted: int, first: int) -> Error:
+    return Error(
+        code="EVENTS_GONE",
+        message=f"Events {wanted} to {first - 1} of run {run_id} are no longer kept. "
+        "What was said is in the conversation that prepare_run answers with.",
+        run_id=run_id,
+        next_seq=first,
+    )

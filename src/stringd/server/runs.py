@@ -83,6 +83,7 @@ class Runs:
     def _load(self) -> "RunService":
         from stringd.runs.budgets import Limits
         from stringd.runs.equipment import Equipment
+        from stringd.runs.pruning import KEEP_EVENTS
         from stringd.runs.service import RunService
         from stringd.runs.tools.desk import Ports
 
@@ -105,4 +106,5 @@ class Runs:
             concurrent_broadcast=settings.concurrent_broadcast,
             equipment=equipment,
             use_keyring=settings.use_keyring,
+            keep_events=settings.keep_events or KEEP_EVENTS,
         )

@@ -31,7 +31,7 @@ class Pong(Message, tag="pong", kw_only=True):
 
 
 class Error(Message, tag="error", kw_only=True):
-    """`run_id` and `next_seq` are ours, on `SUBSCRIBER_BEHIND` only."""
+    """`run_id` and `next_seq` are ours, on `SUBSCRIBER_BEHIND` and `EVENTS_GONE` only."""
 
     code: str
     message: str
