@@ -1,12 +1,13 @@
 """The README's first commands answer what the README says."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.commands import environment
+from tests.support.commands import environment, run
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -52,3 +53,14 @@ def test_the_first_commands_answer_as_shown(tmp_path: Path) -> None:
                 check=False,
             )
             assert done.stdout.rstrip("\n") == shown.rstrip("\n"), command
+
+
+def test_the_lines_for_coding_agents_are_the_same_everywhere() -> None:
+    _, _, chapter = README.partition("## For coding agents\n")
+    rows = [line for line in chapter.partition("\n## ")[0].splitlines() if "`" in line]
+    page = (Path(__file__).parents[1] / "docs" / "mcp.md").read_text(encoding="utf-8")
+    help_text = run("stringd", "mcp", "--help", env=os.environ).out
+    assert len(rows) == 5
+    for row in rows:
+        assert row in page
+        assert re.findall(r"`([^`]+)`", row)[-1] in help_text

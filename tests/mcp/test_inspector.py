@@ -1,9 +1,11 @@
 """The MCP inspector, a client by the protocol's own people, on both transports."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -25,26 +27,35 @@ class Said(NamedTuple):
 Inspect = Callable[..., Said]
 
 
+README = Path(__file__).parents[2] / "README.md"
+
+
+def run_inspector(daemon: Daemon, *arguments: str) -> Said:
+    """Run the inspector once: its exit code and the JSON it prints."""
+    ours = Path(sys.executable).parent
+    done = subprocess.run(
+        [INSPECTOR_BIN / "mcp-inspector", "--cli", *arguments],
+        env=daemon.child_environment() | {"PATH": f"{ours}:{INSPECTOR_BIN}:/usr/bin:/bin"},
+        cwd=daemon.directory,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return Said(done.returncode, json.loads(done.stdout))
+
+
 @pytest.fixture(params=["stdio", "http"])
 def inspect(daemon: Daemon, request: pytest.FixtureRequest) -> Inspect:
-    """Runs the inspector once: exit code and the JSON it prints."""
+    """Asks our server for something, with further arguments."""
     port = str(daemon.port)
     # The inspector keeps our settings from the programs it starts.
-    started = (sys.executable, "-m", "stringd", "mcp", "--port", port)
+    started = ("stringd", "mcp", "--port", port)
     target = started if request.param == "stdio" else (f"http://127.0.0.1:{port}/mcp",)
 
     def run(method: str, *arguments: str) -> Said:
-        done = subprocess.run(
-            [INSPECTOR_BIN / "mcp-inspector", "--cli", *target, "--method", method, *arguments],
-            env=daemon.child_environment() | {"PATH": f"{INSPECTOR_BIN}:/usr/bin:/bin"},
-            cwd=daemon.directory,
-            capture_output=True,
-            text=True,
-            timeout=WAIT_SECONDS,
-            check=False,
-        )
-        assert done.stdout, done.stderr
-        return Said(done.returncode, json.loads(done.stdout))
+        return run_inspector(daemon, *target, "--method", method, *arguments)
 
     return run
 
@@ -78,3 +89,13 @@ def test_it_finds_and_reads_what_a_topic_shows(inspect: Inspect, daemon: Daemon)
     read = inspect("resources/read", "--uri", "string://topics/file:shown").answer
     assert read["contents"][0]["text"] == "# Shown"
     assert len(inspect("resources/templates/list").answer["resourceTemplates"]) == 2
+
+
+def test_the_line_for_cursor_works_as_it_is_printed(daemon: Daemon, tmp_path: Path) -> None:
+    """The inspector reads the same file."""
+    [line] = re.findall(r"`(\{\"mcpServers\".*\})`", README.read_text(encoding="utf-8"))
+    config = tmp_path / "mcp.json"
+    config.write_text(line)
+    port = f"STRINGD_PORT={daemon.port}"
+    asked = ("--config", str(config), "--server", "string", "-e", port, "--method", "tools/list")
+    assert len(run_inspector(daemon, *asked).answer["tools"]) == 7
