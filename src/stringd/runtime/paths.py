@@ -8,10 +8,11 @@ not a sandbox.
 
 import errno
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from stringd.runtime.environment import holds_variables
@@ -19,6 +20,9 @@ from stringd.runtime.errors import CommandError
 
 if TYPE_CHECKING:
     from stringd.runtime.call import Call
+
+
+_WEB_ADDRESS: Final = re.compile(r"(?:https?|chanflow)://", re.IGNORECASE)
 
 
 class FilePath(NamedTuple):
@@ -39,6 +43,10 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     """
     if "\0" in typed:
         raise CommandError("INVALID_PATH", "A path cannot contain a NUL character.")
+    if _WEB_ADDRESS.match(typed):
+        raise CommandError(
+            "INVALID_TARGET", f"Not a file: {typed}\nRecovery: /open takes web addresses."
+        )
     path = Path(os.path.normpath(_absolute(call, typed, base)))
     _check_length(path)
     real = os.path.realpath(path)

@@ -239,7 +239,11 @@ def test_a_name_with_spaces_is_never_split(person: Person) -> None:
     assert person.gets('/edit "my notes.md"').startswith("[editing: my notes.md]\n")
     assert person.gets('/write "my other.md" text') == "Written: my other.md (4 bytes, 1 lines)"
     assert person.gets("/write my third.md\ntext") == "Written: my third.md (4 bytes, 1 lines)"
-    for form in ("/edit my file.md", "/write my file.md", "/edit some file"):
+    names = ("my file.md", "my file.md#s", "my file.md:L2")
+    for form in (
+        *(f"/{verb} {name}" for verb in ("edit", "write") for name in names),
+        "/edit some file",
+    ):
         refused = person.fails(form)
         assert refused.code == "INVALID_TARGET"
     assert not (person.home / "my").exists()

@@ -80,6 +80,35 @@ def test_a_name_that_ends_in_a_slash_is_no_file(person: Person) -> None:
     assert not (person.home / "new").exists()
 
 
+@pytest.mark.parametrize("target", ["a.md:L1-", "a.md:L", "a.md:L2-x", "a.md:l1", "a.md:5-10"])
+@pytest.mark.parametrize("command", ["write", "edit", "append", "replace"])
+def test_half_a_line_range_is_no_file_name(person: Person, command: str, target: str) -> None:
+    person.put("a.md", "text\n")
+    refused = person.fails(f"/{command} {target}\nx\n---\ny")
+    assert refused.code == "INVALID_TARGET"
+    assert refused.message.startswith(f"Not a line range: {target}\nUsage: /{command}")
+    assert [*person.home.iterdir()] == [person.home / "a.md"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "/write HTTP://x.test/a.md\nx",
+        "/edit https://x.test:80/a.md#b\nx",
+        "/append http://x.test:80\nx",
+        "/replace http://x.test/a.md\nx\n---\ny",
+        "/verify chanflow://x.test/a.md#b",
+        "/ls http://x.test/a",
+    ],
+)
+def test_a_web_address_is_no_file_name(person: Person, command: str) -> None:
+    refused = person.fails(command)
+    assert refused.code == "INVALID_TARGET"
+    assert refused.message.startswith("Not a file: ")
+    assert refused.message.endswith("\nRecovery: /open takes web addresses.")
+    assert [*person.home.iterdir()] == []
+
+
 def test_parts_of_the_open_document_are_named_by_its_path(person: Person) -> None:
     person.put("sub/doc.md", DOC)
     person.gets("/open sub/doc.md")

@@ -4,7 +4,6 @@ Whatever writes runs in a thread: it waits for the disk, and other topics must n
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable
 from typing import Final
 
@@ -45,7 +44,6 @@ _APPEND_USAGE: Final = "Usage: /append <path> with the text on the following lin
 _EDIT_USAGE: Final = (
     "Usage: /edit <path>[#block], with new text on the following lines to replace it"
 )
-_HALF_RANGE: Final = re.compile(r":L[\dL-]*$")
 _REPLACE_USAGE: Final = (
     "Usage: /replace <path>:L5-L10, <path>#block or <path> [--all], with a body below"
 )
@@ -151,8 +149,6 @@ def _replace(call: Call) -> Result:
         return _edit_block(call, order)
     if target.first is not None and target.last is not None:
         return _replace_lines(call, order, target.first, target.last, body)
-    if _HALF_RANGE.search(target.path):
-        raise CommandError("INVALID_TARGET", f"Not a line range: {order.typed}\n{_REPLACE_USAGE}")
     return _replace_text(call, order, body)
 
 

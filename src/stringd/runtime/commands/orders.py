@@ -8,7 +8,8 @@ from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.paths import FilePath, locate
 
-_FILE_NAME: Final = re.compile(r"\S*\.[A-Za-z0-9]{1,8}")
+_FILE_NAME: Final = re.compile(r"\S*\.[A-Za-z0-9]{1,8}(?:[#:]\S*)?")
+_HALF_RANGE: Final = re.compile(r":(?:[Ll]\S*|\d+(?:-\d*)?)")
 _SWITCH: Final = re.compile(r"--[A-Za-z][A-Za-z-]*|-h")
 
 
@@ -40,6 +41,7 @@ def read_order(
     target = parse_target(typed)
     if not typed or target.block == "":
         raise CommandError("INVALID_TARGET", usage)
+    _refuse_half_range(call, target, usage)
     if not target.path:
         typed = f"{call.session.shown_path() or ''}{typed}"
     return Order(target, typed, switches, text)
@@ -100,6 +102,14 @@ def _without_switches(
             return argument, frozenset(found)
         found.add(_known_switch(word, allowed, usage))
         argument = rest.strip()
+
+
+def _refuse_half_range(call: Call, target: Target, usage: str) -> None:
+    """A mistyped range must not become part of a new file's name."""
+    name, mark, rest = target.path.rpartition(":")
+    mistyped = name and _HALF_RANGE.fullmatch(f"{mark}{rest}") is not None
+    if mistyped and not locate(call, target.path).real.exists():
+        raise CommandError("INVALID_TARGET", f"Not a line range: {target.path}\n{usage}")
 
 
 def _known_switch(switch: str, allowed: tuple[str, ...], usage: str) -> str:
