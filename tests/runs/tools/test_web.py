@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.support import RunsServer, Watcher
-from tests.runs.tools.support import Call, use
+from tests.runs.names import lead
+from tests.runs.support import RunsServer, Watcher, sequential, strategy
+from tests.runs.tools.support import Call, Used, agent, finish, use
 
 pytestmark = pytest.mark.anyio
 
@@ -26,12 +27,16 @@ ANSWERS = {
 
 
 @asynccontextmanager
-async def site() -> AsyncIterator[str]:
+async def site(heard: list[str] | None = None) -> AsyncIterator[str]:
+    """A server of this machine; `heard` gets the path of every request."""
     never = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        answer = ANSWERS[head.split()[1].decode()]
+        path = head.split()[1].decode()
+        if heard is not None:
+            heard.append(path)
+        answer = ANSWERS.get(path, ANSWERS["/"])
         if not answer:
             await never.wait()
         writer.write(answer)
@@ -99,3 +104,96 @@ async def test_redirects_end(server: RunsServer, watcher: Watcher, tmp_path: Pat
         call: Call = ("webfetch", {"url": f"{url}/loop"})
         used = await use(server, watcher, tmp_path, call, decisions=["allow"])
     assert used.output.startswith("Error (command_failed): More than 5 redirects")
+
+
+def resources(used: Used) -> list[str]:
+    return [request["resource"] for request in used.of("request_permission")]
+
+
+async def test_a_no_connects_to_nobody_and_a_yes_counts_once(
+    server: RunsServer, watcher: Watcher, tmp_path: Path
+) -> None:
+    heard: list[str] = []
+    async with site(heard) as url:
+        call: Call = ("webfetch", {"url": f"{url}/"})
+        used = await use(
+            server, watcher, tmp_path, call, call, call, decisions=["deny", "allow", "deny"]
+        )
+    assert ["Title" in output for output in used.outputs] == [False, True, False]
+    assert heard == ["/"]
+    request = used.of("request_permission")[0]
+    assert (request["operation"], request["resource"]) == ("fs.read", f"{url}/")
+    assert request["details"]["address"] == "127.0.0.1"
+
+
+CLIMBING = ["../admin", "%2e%2e/admin", "x/..%2f../admin", "x\\..\\..\\admin", "..;/admin"]
+
+
+async def test_a_session_yes_covers_what_is_below_and_nothing_else(
+    server: RunsServer, watcher: Watcher, tmp_path: Path
+) -> None:
+    heard: list[str] = []
+    async with site(heard) as url, site() as another:
+        within: list[Call] = [("webfetch", {"url": f"{url}/app/{p}"}) for p in ("", "", "page")]
+        beside = [f"{url}/", f"{url}/apple", f"{another}/app/"]
+        beside += [f"{url}/app/{path}" for path in CLIMBING]
+        others: list[Call] = [("webfetch", {"url": each}) for each in beside]
+        decisions = ["allow-session", *(["deny"] * len(others))]
+        used = await use(server, watcher, tmp_path, *within, *others, decisions=decisions)
+    assert heard == ["/app/", "/app/", "/app/page"]
+    asked = resources(used)
+    assert asked[0] == f"{url}/app/"
+    assert asked[4] == asked[5] == f"{url}/admin"
+
+
+@pytest.mark.parametrize(("default", "fetched"), [("allow", ["/"]), ("deny", [])])
+async def test_a_changed_policy_settles_it_unasked(
+    server: RunsServer, watcher: Watcher, tmp_path: Path, default: str, fetched: list[str]
+) -> None:
+    heard: list[str] = []
+    async with site(heard) as url:
+        source = strategy(sequential("a"), a=agent(("webfetch", {"url": f"{url}/"})))
+        path = str(server.strategy(source))
+        await watcher.ask("prepare_run", runId="r", strategyPath=path)
+        fields = {"runId": "r", "tool": "webfetch", "mode": "read", "default": default}
+        await watcher.send("update_policy", **fields)
+        await watcher.send("start_run", runId="r")
+        used = await finish(watcher)
+    assert heard == fetched
+    expected = "denied by read-path-policy: not a public address"
+    assert (expected in used.output) == (default == "deny")
+
+
+async def test_a_name_of_this_machine_is_asked_about_with_its_address(
+    server: RunsServer, watcher: Watcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+    lead(monkeypatch, {"harmless.test": ["127.0.0.1"]})
+    async with site(heard) as url:
+        address = url.replace("127.0.0.1", "harmless.test") + "/"
+        call: Call = ("webfetch", {"url": address})
+        used = await use(server, watcher, tmp_path, call, decisions=["deny"])
+    details = used.of("request_permission")[0]["details"]
+    assert (details["url"], details["address"]) == (address, "127.0.0.1")
+    assert heard == []
+
+
+async def test_a_name_that_moves_between_two_requests_is_asked_about_again(
+    server: RunsServer, watcher: Watcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = iter((["127.0.0.1"], ["127.0.0.2"]))
+
+    class Moving(dict[str, list[str]]):
+        def __missing__(self, _name: str) -> list[str]:
+            return next(places)
+
+        def __contains__(self, name: object) -> bool:
+            return name == "moving.test"
+
+    lead(monkeypatch, Moving())
+    async with site() as url:
+        call: Call = ("webfetch", {"url": url.replace("127.0.0.1", "moving.test") + "/loop"})
+        used = await use(server, watcher, tmp_path, call, decisions=["allow", "deny"])
+    asked = [request["details"]["address"] for request in used.of("request_permission")]
+    assert asked == ["127.0.0.1", "127.0.0.2"]
+    assert used.output.startswith("Error (permission_denied): ")
