@@ -96,6 +96,7 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.settings = termios.tcgetattr(slave)
         self.slave = slave
+        self._ends: tuple[int, ...] = (self.master, slave)
         self.process = subprocess.Popen(
             [sys.executable, "-c", _OWN_THE_TERMINAL, *argv],
             stdin=slave,
@@ -127,6 +128,10 @@ class Terminal:
                 raise AssertionError(f"the program ended; the screen:\n{self.screen}") from None
             self.screen += data.decode(errors="replace")
 
+    def hang_up(self) -> None:
+        """Close the window."""
+        self._close_ends()
+
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -135,8 +140,12 @@ class Terminal:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        os.close(self.master)
-        os.close(self.slave)
+        self._close_ends()
+
+    def _close_ends(self) -> None:
+        for descriptor in self._ends:
+            os.close(descriptor)
+        self._ends = ()
 
 
 # The session leader has to take the terminal itself before it becomes the program.

@@ -257,6 +257,16 @@ def test_a_signal_answers_open_requests_and_leaves_everything_tidy(
 
 
 @proves("GATE-END-01")
+def test_a_terminal_that_is_closed_ends_the_gate(gate: RunningGate) -> None:
+    with gate.ask(request(["true"])) as connection:
+        gate.terminal.wait_for(QUESTION)
+        gate.terminal.hang_up()
+        assert answer(connection)["message"] == "daemon shutting down"
+    assert gate.terminal.process.wait(PATIENCE) == -signal.SIGHUP
+    assert not gate.path.exists()
+
+
+@proves("GATE-END-01")
 def test_a_signal_ends_a_running_command(gate: RunningGate, home: Path) -> None:
     ready = home / "ready"
     code = f"import pathlib, time; pathlib.Path({str(ready)!r}).touch(); time.sleep(600)"
@@ -311,6 +321,17 @@ def test_a_gate_killed_outright_leaves_a_socket_the_next_one_takes(home: Path) -
         assert gate.path.exists()
     with running_gate(home) as gate:
         assert exchange(gate.path, request(action="ping", pipeline=[]))["message"] == "pong"
+
+
+def test_a_gate_whose_input_is_elsewhere_asks_on_its_own_terminal(home: Path) -> None:
+    elsewhere = ["sh", "-c", f'exec {sys.executable} -m stringd "$@" < /dev/null', "sh"]
+    with (
+        running_gate(home, program=elsewhere) as gate,
+        gate.ask(request(["true"])) as connection,
+    ):
+        gate.terminal.wait_for(QUESTION)
+        gate.terminal.type("y")
+        assert answer(connection)["status"] == "ok"
 
 
 def test_without_a_terminal_a_question_is_an_error_at_once(home: Path) -> None:

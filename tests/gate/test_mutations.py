@@ -278,8 +278,8 @@ MUTANTS = [
     Mutant(
         "R2",
         "gate/capture.py",
-        "data = data[: self._cap - self.kept]",
-        "data = data[:]",
+        "self._cap = cap",
+        "self._cap = cap * 2",
         RESOURCES + "r2_a_stream_is_kept_up_to_16_mib",
     ),
     Mutant(

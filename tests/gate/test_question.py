@@ -122,6 +122,12 @@ def test_the_code_points_of_every_flagged_field_are_listed_on_demand() -> None:
         assert listed.endswith(f"CYRILLIC SMALL LETTER {letter}")
 
 
+def test_tags_that_do_not_fit_behind_the_command_stand_below_it() -> None:
+    asked = question(("echo", "x" * 40), forward_agent=True)
+    assert f"Command: echo {'x' * 40}\n         (agent forwarded)\n" in shown(asked, 60)
+    assert f"Command: echo {'x' * 40} (agent forwarded)\n" in shown(asked, 80)
+
+
 @proves("GATE-ASK-05")
 @pytest.mark.parametrize("size", [Size(80, 24), Size(60, 10), Size(300, 200)])
 def test_a_long_command_comes_in_pages_that_together_are_all_of_it(size: Size) -> None:

@@ -31,6 +31,7 @@ from stringd.gate.watch import READABLE, Watch
 NOTE_SECONDS: Final = 1.5
 MAX_NOTE: Final = 200
 MAX_NOTICES: Final = 1000
+HANGUP_SECONDS: Final = 0.5
 CALLER_WENT_AWAY: Final = "→ caller went away, nothing was run"
 NO_TERMINAL: Final = "prompt error: No such device or address (os error 6)"
 
@@ -136,10 +137,10 @@ class _Asking:
                 self._show_question()
                 answer = self._answer()
             except CallerGoneError:
-                self._close(CALLER_WENT_AWAY)
+                self._close_in_passing(CALLER_WENT_AWAY)
                 raise
             except StoppingError:
-                self._close("→ stringd gate is stopping, nothing was run")
+                self._close_in_passing("→ stringd gate is stopping, nothing was run")
                 raise
             self._close(_VERDICTS[answer.event], answer.note)
             return answer
@@ -188,9 +189,20 @@ class _Asking:
         """Wait for keys; False at the end of input."""
         if not self._watch.wait({self._terminal.keys: READABLE}, seconds):
             return True
-        data = self._terminal.read()
+        data = self._read()
         keys.feed(data, time.monotonic())
         return bool(data)
+
+    def _read(self) -> bytes:
+        try:
+            data = self._terminal.read()
+        except TroubleError:
+            # A terminal that hangs up also sends us a signal, which says what to tell the caller.
+            self._watch.wait({}, HANGUP_SECONDS)
+            raise
+        if not data:
+            self._watch.wait({}, HANGUP_SECONDS)
+        return data
 
     def _show_question(self) -> None:
         if self._settings.bell:
@@ -246,11 +258,16 @@ class _Asking:
             self._terminal.show_inline(_note_line(note.text, self._terminal.size.columns))
             patience = self._settings.timeout if note.text else NOTE_SECONDS
             ready = self._watch.wait({self._terminal.keys: READABLE}, patience)
-            data = self._terminal.read() if ready else b""
+            data = self._read() if ready else b""
             if not data:
                 break
             note.feed(data)
         return note.text.strip()
+
+    def _close_in_passing(self, verdict: str) -> None:
+        # The screen may be what went away; why the question ended matters more.
+        with suppress(TroubleError):
+            self._close(verdict)
 
     def _close(self, verdict: str, note: str = "") -> None:
         self._terminal.erase_line()

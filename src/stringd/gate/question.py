@@ -186,14 +186,14 @@ def _command_section(question: Question, columns: int) -> Iterator[Line]:
     whole = pipeline_text(request.pipeline)
     tags = _tags(question)
     if len(request.pipeline) == 1:
-        yield from _tagged(command_lines("Command: ", whole, columns), tags)
+        yield from _tagged(command_lines("Command: ", whole, columns), tags, columns)
         yield from _resolution("Resolves: ", question.programs[0], columns)
         return
     if width_of(whole) + 10 > columns:
         whole = f"{len(request.pipeline)} stages"
-        yield from _tagged([(Span("Command: "), Span(whole, Style.BOLD))], tags)
+        yield from _tagged([(Span("Command: "), Span(whole, Style.BOLD))], tags, columns)
     else:
-        yield from _tagged(command_lines("Command: ", whole, columns), tags)
+        yield from _tagged(command_lines("Command: ", whole, columns), tags, columns)
     for number, (stage, program) in enumerate(
         zip(request.pipeline, question.programs, strict=True), start=1
     ):
@@ -211,8 +211,13 @@ def _tags(question: Question) -> str:
     return flag + (" (agent forwarded)" if question.request.forward_agent else "")
 
 
-def _tagged(lines: list[Line], tags: str) -> list[Line]:
-    return [*lines[:-1], (*lines[-1], Span(tags, Style.DIM))] if tags else lines
+def _tagged(lines: list[Line], tags: str, columns: int) -> list[Line]:
+    """Tags behind the last line, or below it where there is no room."""
+    if not tags:
+        return lines
+    if sum(width_of(span.text) for span in lines[-1]) + len(tags) > columns:
+        return [*lines, (Span("        "), Span(tags, Style.DIM))]
+    return [*lines[:-1], (*lines[-1], Span(tags, Style.DIM))]
 
 
 def _resolution(label: str, program: Program, columns: int) -> list[Line]:

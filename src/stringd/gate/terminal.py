@@ -29,7 +29,7 @@ class Terminal:
     def __init__(self, keys: int, screen: int, env: Mapping[str, str]) -> None:
         self.keys = keys
         self._screen = screen
-        self.is_dumb = env.get("TERM", "dumb") in ("", "dumb")
+        self.is_dumb = env.get("TERM") == "dumb"
         self.colour = not env.get("NO_COLOR") and not self.is_dumb
         self._saved: list[Any] | None = None
         self._was_resumed = False
