@@ -26,13 +26,14 @@ def build(access: "Access", model_id: str) -> "TheirModel":
             api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
         )
         return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=anthropic))
-    from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.profiles import merge_profile
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    openai = AsyncOpenAI(
+    from stringd.runs.models.quick_openai import QuickOpenAI
+
+    openai = QuickOpenAI(
         api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
     )
     # A stream that stops without saying so was cut; the library would take it for complete.
