@@ -43,6 +43,7 @@ GROUPS: Final = {
     "Shell": (("/exec <command>", "Run one command in a fresh shell"),),
     "Packages": (
         ("/install <source>", "Install an app or a tool"),
+        ("/install --mcp <name> …", "Make an MCP server an app: -- and its command, or its URL"),
         ("/uninstall <name>", "Remove one"),
     ),
 }
