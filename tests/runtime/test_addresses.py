@@ -175,3 +175,11 @@ def test_links_are_decoded_once(person: Person) -> None:
     for name in ("@x", "@y"):
         person.gets("/open ~/page.md")
         assert person.gets(f"/open {name}") == "Opened my notes/a b.md\n---\n# AB"
+
+
+def test_fragments_are_written_as_browsers_write_them(person: Person, web: WebServer) -> None:
+    page = "# P\n\n[@g G](x#gr%C3%B6%C3%9Fe)\n\n## Größe\n\ng\n"
+    web.answer = Reply(page, "text/markdown; charset=utf-8")
+    person.gets(f"/open {web.url}/x")
+    for target in ("@g", "#größe", "#gr%C3%B6%C3%9Fe", f"{web.url}/x#gr%C3%B6%C3%9Fe"):
+        assert person.gets(f"/open {target}") == f"Opened {web.url}/x#größe\n---\n## Größe\n\ng"

@@ -101,7 +101,10 @@ def test_an_unreadable_file_says_why(person: Person) -> None:
 @proves("FILE-16")
 def test_a_dangling_link_is_a_missing_file(person: Person) -> None:
     (person.home / "link.md").symlink_to(person.home / "gone.md")
-    assert person.fails("/open link.md").message.startswith("File not found: link.md")
+    assert person.fails("/open link.md").message == (
+        f"File not found: link.md\nIt is a link to {person.home}/gone.md, which is not there.\n"
+        "Recovery: Use /ls to list available files, or check the path spelling."
+    )
     assert person.fails("/append link.md\nx").code == "NOT_FOUND"
     (person.home / "loop.md").symlink_to(person.home / "loop.md")
     assert person.fails("/open loop.md").code in ("NOT_FOUND", "LOAD_ERROR")

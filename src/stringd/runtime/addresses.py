@@ -55,7 +55,7 @@ def destination(call: "Call", target: str) -> Destination:
     """
     address, block, first, last = parse_target(target)
     lines = (first, last) if first is not None and last is not None else None
-    wanted = block or None
+    wanted = unquote(block) if block else None
     if address.startswith("@"):
         return _through_shortcut(call, address, wanted)._replace(lines=lines)
     if not address:
@@ -81,7 +81,7 @@ def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination
             "INVALID_TARGET", f"{name} holds several values; pass it to an action instead."
         )
     target, _, fragment = value.partition("#")
-    wanted = block or fragment or None
+    wanted = block or unquote(fragment) or None
     page = _open_page(call)
     if not target:
         return Destination(name, None, wanted)

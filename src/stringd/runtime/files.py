@@ -139,8 +139,12 @@ def exists(file: FilePath) -> bool:
 
 def not_found(file: FilePath) -> CommandError:
     """The refusal for a file that is not there."""
-    hint = f"\n{file.hint}" if file.hint else ""
-    return CommandError("NOT_FOUND", f"File not found: {file.typed}{hint}")
+    hint = file.hint
+    if file.path.is_symlink():
+        hint = f"It is a link to {file.path.readlink()}, which is not there."
+    return CommandError(
+        "NOT_FOUND", f"File not found: {file.typed}" + (f"\n{hint}" if hint else "")
+    )
 
 
 def _unreadable(file: FilePath, reason: str) -> CommandError:
