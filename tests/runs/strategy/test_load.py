@@ -122,6 +122,11 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
         "flow.breakCycleSignals: Array must contain at least 1 element(s)",
     ),
     ({"flow": {"name": "F", "type": "sequential", "steps": [{"agnet": "a"}]}}, "flow.steps.0"),
+    ({"flow": {**sequential(), "steps": ["a"]}}, "flow.steps.0: Expected object, received string"),
+    ({"flow": "a"}, "flow: Expected object, received string"),
+    ({"agents": {"a": "demo/echo"}}, "agents.a: Expected object, received string"),
+    ({"mcpServers": {"m": {"transport": "http"}}}, "mcpServers.m.url: Required"),
+    ({"mcpServers": {"m": {"transport": "stdio"}}}, "mcpServers.m.command: Required"),
 ]
 
 
@@ -209,11 +214,8 @@ def test_prompts_in_files_are_read_beside_the_strategy(tmp_path: Path) -> None:
 
 BROKEN: list[tuple[str, str, str]] = [
     ("s.yaml", "a: [1\n", "Failed to parse strategy YAML: did not find expected ',' or ']'"),
-    (
-        "s.yaml",
-        "a:\n\t- b",
-        "cannot start any token, while scanning for the next token (s.yaml:2:1)",
-    ),
+    ("s.yaml", "a:\n\t- b", "YAML: a tab cannot indent here; use spaces (s.yaml:2:1)"),
+    ("s.yaml", "a: @b", "cannot start any token, while scanning for the next token (s.yaml:1:4)"),
     ("s.yaml", "a: &x [*x]", "an anchor holds itself"),
     ("s.yaml", "a: 1\na: 2\n", 'the key "a" is given twice (s.yaml:2:1)'),
     ("s.yaml", "a: !!python/name:os.system x", "is not allowed here (s.yaml:1:4)"),

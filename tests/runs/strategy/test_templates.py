@@ -16,6 +16,10 @@ def test_variables_conditions_and_loops_are_rendered_without_escaping() -> None:
     assert Templates().render(text, values, HERE) == "<i>!1,2,"
 
 
+def test_a_variable_may_have_any_name() -> None:
+    assert Templates().render("{{ self }}{{ args }}", {"self": "a", "args": "b"}, HERE) == "ab"
+
+
 @pytest.mark.parametrize("name", ["env", "file", "exec"])
 def test_guarded_filters_are_refused_and_the_way_on_is_told(name: str) -> None:
     with pytest.raises(ExecutionError, match=f"STRINGD_TEMPLATE_FILTERS={name}"):

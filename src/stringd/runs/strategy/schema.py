@@ -40,7 +40,13 @@ _stdio_server = Fields(
         "enabledByDefault": Flag(),
     },
 )
-MCP_SERVERS: Final = Entries(Either((_web_server, _stdio_server)))
+
+
+def _meant_server(value: object) -> int:
+    return int(isinstance(value, dict) and value.get("transport") == "stdio")
+
+
+MCP_SERVERS: Final = Entries(Either((_web_server, _stdio_server), _meant_server))
 
 _user_agent = Fields(
     {"type": Literal("user")},
@@ -103,9 +109,9 @@ _custom_type = Matching(
 _custom_agent = Fields({"type": _custom_type}, {"description": _text, "config": _map})
 
 
-def _meant_agent(value: object) -> int | None:
+def _meant_agent(value: object) -> int:
     if not isinstance(value, dict):
-        return None
+        return 1
     return {"user": 0, "llm": 1, None: 1}.get(value.get("type"), 2)
 
 
@@ -140,17 +146,17 @@ _FLOWS: Final = (
 )
 
 
-def _meant_flow(value: object) -> int | None:
+def _meant_flow(value: object) -> int:
     if not isinstance(value, dict):
-        return None
+        return 0
     type_ = value.get("type")
     return BUILT_IN_FLOWS.index(type_) if type_ in BUILT_IN_FLOWS else len(BUILT_IN_FLOWS)
 
 
-def _meant_step(value: object) -> int | None:
-    if not isinstance(value, dict):
-        return None
-    return 0 if "agent" in value else 1 + (_meant_flow(value) or 0)
+def _meant_step(value: object) -> int:
+    if not isinstance(value, dict) or "agent" in value:
+        return 0
+    return 1 + _meant_flow(value)
 
 
 FLOW: Final[Shape] = Either(_FLOWS, _meant_flow)

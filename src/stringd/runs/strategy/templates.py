@@ -31,7 +31,7 @@ class Templates:
         for name in GUARDED_FILTERS:
             environment.add_filter(name, self._filter(name, base))
         try:
-            rendered: str = environment.from_string(text).render(**variables)
+            rendered: str = environment.from_string(text).render(variables)
         except LiquidError as error:
             raise ExecutionError(f"Template failed: {error}") from None
         return rendered

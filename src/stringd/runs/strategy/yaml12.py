@@ -44,8 +44,11 @@ def parse_yaml(text: str) -> tuple[Any, Places]:
     try:
         node = _CoreLoader(text).get_single_node()
     except yaml.MarkedYAMLError as error:
+        place = _mark(error.problem_mark or error.context_mark)
         problem = ", ".join(filter(None, (error.problem, error.context)))
-        raise SourceSyntaxError(problem, _mark(error.problem_mark or error.context_mark)) from None
+        if place is not None and _tab_before(text, place):
+            problem = "a tab cannot indent here; use spaces"
+        raise SourceSyntaxError(problem, place) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise SourceSyntaxError(f"{error.reason} at line {line}", None) from None
@@ -53,6 +56,13 @@ def parse_yaml(text: str) -> tuple[Any, Places]:
         raise SourceSyntaxError(str(error) or "values are nested too deeply", None) from None
     builder = _YamlBuilder()
     return (None if node is None else builder.build(node, (), 0)), builder.places
+
+
+def _tab_before(text: str, place: Place) -> bool:
+    """Whether a tab is among the blanks a line begins with, up to and at the place."""
+    line = text.split("\n")[place.line - 1] if place.line <= text.count("\n") + 1 else ""
+    blanks = line[: len(line) - len(line.lstrip(" \t"))]
+    return "\t" in blanks and place.column <= len(blanks) + 1
 
 
 def _mark(mark: Any) -> Place | None:
