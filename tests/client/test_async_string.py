@@ -1,4 +1,5 @@
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,16 @@ async def test_a_cancelled_call_leaves_the_client_usable(account: Account) -> No
             await running
         assert (await string.exec("file:main", "/info")).ok
         assert await string.close_topic("bash:a")
+
+
+async def test_patience_has_the_end_it_was_given(account: Account, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    async with AsyncString(account.user, home=account.home, port=account.port, timeout=1) as string:
+        with pytest.raises(TransportError, match="timed out"):
+            await string.exec("bash:a", f"cat {gate}")
+        assert (await string.exec("file:main", "/info")).ok
+    gate.write_text("")
 
 
 async def test_topics_and_users_are_managed(account: Account, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -55,6 +56,16 @@ def test_a_failed_command_is_a_result_until_it_is_unwrapped(string: String) -> N
     with pytest.raises(CommandFailed, match=r"ERROR\(NOT_FOUND\)") as caught:
         result.unwrap()
     assert caught.value.code == "NOT_FOUND"
+
+
+def test_patience_has_the_end_it_was_given(account: Account, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    with String(account.user, home=account.home, port=account.port, timeout=1) as string:
+        with pytest.raises(TransportError, match="timed out"):
+            string.exec("bash:a", f"cat {gate}")
+        assert string.exec("file:main", "/info").ok
+    gate.write_text("")
 
 
 def test_the_working_directory_is_vouched_for(

@@ -6,53 +6,33 @@ async with AsyncString(autostart=True) as string:
 
 import asyncio
 import os
+from functools import cached_property
 from types import TracebackType
 from typing import Self
 
 import stringd.client.calls as calls
 from stringd.client.async_http import AsyncConnection
+from stringd.client.base import Client
 from stringd.client.calls import Call
 from stringd.client.daemon import start
 from stringd.client.errors import RequestRefusedError
 from stringd.client.http import BrokenOffError, Reply, TransportError
-from stringd.client.identity import identity, make_home, working_directory
+from stringd.client.identity import make_home
 from stringd.client.values import ExecResult, Health, TopicState, User
 
 PING_SECONDS = 2.0
 
 
-class AsyncString:
+class AsyncString(Client[AsyncConnection]):
     """Talks to one daemon as one user; takes what `String` takes. Calls may run side by side.
 
     Nothing is sent twice, whatever happens. Cancelling a call hangs up: a command that still
     waits for its topic is then not run, one that runs goes on to its end.
     """
 
-    def __init__(
-        self,
-        user: str | None = None,
-        *,
-        home: str | os.PathLike[str] | None = None,
-        port: int | None = None,
-        cwd: str | os.PathLike[str] | None = None,
-        send_cwd: bool = True,
-        autostart: bool = False,
-    ) -> None:
-        self._who = identity(user, home, port)
-        self._cwd = os.fspath(cwd) if cwd is not None else None
-        self._send_cwd = send_cwd
-        self._autostart = autostart
-        self._idle: list[AsyncConnection] = []
-        self._known = False
-        self._connecting = asyncio.Lock()
-
-    @property
-    def user(self) -> str:
-        return self._who.user
-
-    @property
-    def port(self) -> int:
-        return self._who.port
+    @cached_property
+    def _connecting(self) -> asyncio.Lock:
+        return asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         await self.connect()
@@ -81,11 +61,6 @@ class AsyncString:
                     raise TransportError(f"failed to start stringd on port {self.port}")
             await self._ensure_user()
             self._known = True
-
-    def close(self) -> None:
-        """Close the connections; the client can still be used."""
-        while self._idle:
-            self._idle.pop().close()
 
     async def exec(self, topic: str, cmd: str, *, request_id: str | None = None) -> ExecResult:
         """Run one command and wait for its answer. Raises `TransportError` only."""
@@ -160,13 +135,14 @@ class AsyncString:
         make_home(who.home)
         calls.parse_json(await self._send(calls.register_call(who.user, who.home)))
 
-    def _directory(self) -> str | None:
-        return (self._cwd or working_directory()) if self._send_cwd else None
-
     async def _send(self, call: Call) -> Reply:
         connection = self._idle.pop() if self._idle else AsyncConnection(self.port)
         if not connection.usable:
             connection.close()
-        reply = await connection.request(call)
+        try:
+            async with asyncio.timeout(self._timeout):
+                reply = await connection.request(call)
+        except TimeoutError:
+            raise TransportError(f"cannot reach stringd on port {self.port}: timed out") from None
         self._idle.append(connection)
         return reply

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict, Unpack
 
 from stringd import __version__
 from stringd.wire.gate import (
@@ -68,6 +68,18 @@ def host_name() -> str:
         return "unknown"
 
 
+class Options(TypedDict, total=False):
+    """What `run` takes besides the pipeline; `build_request` has the defaults."""
+
+    reason: str
+    session: str
+    host: str
+    env: Mapping[str, str] | None
+    privileged: bool
+    forward_agent: bool
+    request_id: str | None
+
+
 def build_request(
     pipeline: Sequence[Sequence[str]],
     *,
@@ -96,37 +108,18 @@ def build_request(
     )
 
 
-class Gate:
-    """A blocking client. Each call is one connection."""
-
+class _Client:
     def __init__(self, path: str | None = None, *, timeout: float = DEFAULT_TIMEOUT) -> None:
         self.path = default_socket() if path is None else path
         self.timeout = timeout
 
-    def run(
-        self,
-        pipeline: Sequence[Sequence[str]],
-        *,
-        reason: str = "",
-        session: str = "",
-        host: str = "",
-        env: Mapping[str, str] | None = None,
-        privileged: bool = True,
-        forward_agent: bool = False,
-        request_id: str | None = None,
-    ) -> Response:
+
+class Gate(_Client):
+    """A blocking client. Each call is one connection."""
+
+    def run(self, pipeline: Sequence[Sequence[str]], **options: Unpack[Options]) -> Response:
         """Ask for a pipeline and wait for the human and the command. Raises `GateClientError`."""
-        request = build_request(
-            pipeline,
-            reason=reason,
-            session=session,
-            host=host,
-            env=env,
-            privileged=privileged,
-            forward_agent=forward_agent,
-            request_id=request_id,
-        )
-        return self.send(request)
+        return self.send(build_request(pipeline, **options))
 
     def ping(self) -> Response:
         """Whether somebody answers, and which version."""
@@ -166,37 +159,12 @@ class Gate:
             raise GateNotRunningError(self.path) from None
 
 
-class AsyncGate:
+class AsyncGate(_Client):
     """The same for an event loop. Cancelling a call hangs up, and what waits is then not run."""
 
-    def __init__(self, path: str | None = None, *, timeout: float = DEFAULT_TIMEOUT) -> None:
-        self.path = default_socket() if path is None else path
-        self.timeout = timeout
-
-    async def run(
-        self,
-        pipeline: Sequence[Sequence[str]],
-        *,
-        reason: str = "",
-        session: str = "",
-        host: str = "",
-        env: Mapping[str, str] | None = None,
-        privileged: bool = True,
-        forward_agent: bool = False,
-        request_id: str | None = None,
-    ) -> Response:
+    async def run(self, pipeline: Sequence[Sequence[str]], **options: Unpack[Options]) -> Response:
         """Ask for a pipeline and wait for the human and the command. Raises `GateClientError`."""
-        request = build_request(
-            pipeline,
-            reason=reason,
-            session=session,
-            host=host,
-            env=env,
-            privileged=privileged,
-            forward_agent=forward_agent,
-            request_id=request_id,
-        )
-        return await self.send(request)
+        return await self.send(build_request(pipeline, **options))
 
     async def ping(self) -> Response:
         """Whether somebody answers, and which version."""

@@ -9,49 +9,23 @@ from types import TracebackType
 from typing import Self
 
 import stringd.client.calls as calls
+from stringd.client.base import Client
 from stringd.client.calls import Call
 from stringd.client.daemon import start
 from stringd.client.http import BrokenOffError, Connection, Reply, TransportError
-from stringd.client.identity import identity, make_home, working_directory
+from stringd.client.identity import make_home
 from stringd.client.values import ExecResult, Health, TopicState, User
 
 PING_SECONDS = 2.0
 
 
-class String:
+class String(Client[Connection]):
     """Talks to one daemon as one user. Threads may share it: each call has a connection.
 
     Nothing is sent twice, whatever happens: repeating a command is the caller's decision.
     Files under the working directory are vouched for, as the `string` command does; `cwd` names
     another directory, and with `send_cwd=False` none is sent.
     """
-
-    def __init__(
-        self,
-        user: str | None = None,
-        *,
-        home: str | os.PathLike[str] | None = None,
-        port: int | None = None,
-        cwd: str | os.PathLike[str] | None = None,
-        send_cwd: bool = True,
-        autostart: bool = False,
-        timeout: float | None = None,
-    ) -> None:
-        self._who = identity(user, home, port)
-        self._cwd = os.fspath(cwd) if cwd is not None else None
-        self._send_cwd = send_cwd
-        self._autostart = autostart
-        self._timeout = timeout
-        self._idle: list[Connection] = []
-        self._known = False
-
-    @property
-    def user(self) -> str:
-        return self._who.user
-
-    @property
-    def port(self) -> int:
-        return self._who.port
 
     def __enter__(self) -> Self:
         self.connect()
@@ -79,11 +53,6 @@ class String:
                 raise TransportError(f"failed to start stringd on port {self.port}")
         self._ensure_user()
         self._known = True
-
-    def close(self) -> None:
-        """Close the connections; the client can still be used."""
-        while self._idle:
-            self._idle.pop().close()
 
     def exec(self, topic: str, cmd: str, *, request_id: str | None = None) -> ExecResult:
         """Run one command and wait for its answer. Raises `TransportError` only."""
@@ -158,9 +127,6 @@ class String:
             return
         make_home(who.home)
         calls.parse_json(self._send(calls.register_call(who.user, who.home)))
-
-    def _directory(self) -> str | None:
-        return (self._cwd or working_directory()) if self._send_cwd else None
 
     def _send(self, call: Call) -> Reply:
         connection = self._idle.pop() if self._idle else Connection(self.port, self._timeout)
