@@ -30,6 +30,7 @@ SUBCOMMANDS: Final = {
     "mcp": Subcommand("mcp", "serve MCP on standard input and output, for coding agents"),
     "run": Subcommand("run", "run a strategy and watch it"),
     "runs": Subcommand("runs", "list, show, resume or stop runs"),
+    "sfmd": Subcommand("sfmd", "check, take apart and put together documents"),
     "strategies": Subcommand("strategies", "list strategies, or check a file"),
 }
 

@@ -1,0 +1,154 @@
+"""`stringd sfmd`: help for authors of documents, without a daemon."""
+
+import argparse
+import errno
+import sys
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from stringd.cli.string import visible
+from stringd.documents import Include, find_block, inline_sources, parse
+from stringd.documents.authoring import author_diagnostics, source_names, with_includes
+from stringd.runtime.storage import write_atomically
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Run `stringd sfmd`."""
+    args = _parser(name).parse_args(argv)
+    try:
+        match args.command:
+            case "compile":
+                return _compile(args.directory, args.base)
+            case "validate":
+                return _validate(args.path)
+            case "extract":
+                return _extract(args.file, args.block.removeprefix("#"))
+            case "fix":
+                return _fix(args.directory)
+            case _:
+                return _clean(args.directory)
+    except UnicodeDecodeError:
+        print("stringd sfmd: a document is UTF-8 text, and this file is not", file=sys.stderr)
+    except OSError as error:
+        print(visible(f"stringd sfmd: {error.filename}: {error.strerror}"), file=sys.stderr)
+    return 1
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"stringd {name}", description="Check, take apart and put together SFMD documents."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    compiling = commands.add_parser("compile", help="write a document's source files into it")
+    compiling.add_argument("directory", type=Path)
+    compiling.add_argument("base", help="name of the document, without .md")
+    validating = commands.add_parser("validate", help="say what is wrong; status 1 if anything is")
+    validating.add_argument("path", type=Path, metavar="file-or-directory")
+    extracting = commands.add_parser("extract", help="print one block of a document")
+    extracting.add_argument("file", type=Path)
+    extracting.add_argument("block", metavar="#block")
+    for command, summary in (
+        ("fix", "include the source files that no document names"),
+        ("clean", "delete the source files that no document names"),
+    ):
+        commands.add_parser(command, help=summary).add_argument("directory", type=Path)
+    return parser
+
+
+def _compile(directory: Path, base: str) -> int:
+    path = directory / f"{base.removesuffix('.md')}.md"
+    document = parse(_read(path))
+    sources = _sources(path)
+
+    def load(include: Include) -> str:
+        part = directory / include.file if include.path else sources / f"{include.id}.md"
+        if directory.resolve() not in part.resolve().parents:
+            raise OSError(
+                errno.EPERM, "an include must not leave the document's directory", str(part)
+            )
+        if not part.exists():
+            part.parent.mkdir(exist_ok=True)
+            part.touch()
+            print(visible(f"[new] {part}"))
+        return _read(part)
+
+    for diagnostic in author_diagnostics(document):
+        print(visible(f"[warn] {diagnostic}"))
+    _write(path, inline_sources(document, load))
+    print(visible(f"[ok] {path}"))
+    return 0
+
+
+def _validate(path: Path) -> int:
+    documents = _visible_files(path, "*.md") if path.is_dir() else [path]
+    problems = [
+        f"{document}: {diagnostic}"
+        for document in documents
+        if document.is_file() or document == path
+        for diagnostic in author_diagnostics(parse(_read(document)))
+    ]
+    if path.is_dir():
+        problems += [f"{part}: not included by {document}" for document, part in _unnamed(path)]
+    for problem in problems:
+        print(visible(problem))
+    return int(bool(problems))
+
+
+def _extract(path: Path, block: str) -> int:
+    source = _read(path)
+    span = find_block(source, block)
+    if span is None:
+        print(visible(f"!ERR EXTRACT BLOCK_NOT_FOUND {path}#{block}"), file=sys.stderr)
+        return 1
+    print(source[span.start : span.end].strip())
+    return 0
+
+
+def _fix(directory: Path) -> int:
+    missing: dict[Path, list[str]] = {}
+    for document, part in _unnamed(directory):
+        missing.setdefault(document, []).append(part.stem)
+    for document, names in missing.items():
+        _write(document, with_includes(_read(document), names))
+        print(visible(f"[ok] {document}: {', '.join(names)}"))
+    return 0
+
+
+def _clean(directory: Path) -> int:
+    for _, part in [*_unnamed(directory)]:
+        part.unlink()
+        print(visible(f"[removed] {part}"))
+    return 0
+
+
+def _unnamed(directory: Path) -> Iterator[tuple[Path, Path]]:
+    """Every document with each of its source files that it does not name."""
+    for sources in _visible_files(directory, "*.md.source"):
+        document = sources.with_suffix("")
+        if document.is_file():
+            named = source_names(parse(_read(document)))
+            parts = (part for part in sorted(sources.glob("*.md")) if part.stem not in named)
+            yield from ((document, part) for part in parts)
+
+
+def _sources(path: Path) -> Path:
+    usual, short = path.with_name(f"{path.name}.source"), path.with_suffix(".source")
+    return short if short.is_dir() and not usual.is_dir() else usual
+
+
+def _visible_files(directory: Path, pattern: str) -> list[Path]:
+    """Sorted, without what lies in hidden directories."""
+    if not directory.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "Not a directory", str(directory))
+    found = sorted(directory.rglob(pattern))
+    return [each for each in found if "/." not in f"/{each.relative_to(directory)}"]
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8-sig")
+
+
+def _write(path: Path, text: str) -> None:
+    mark = BOM_UTF8 if path.read_bytes().startswith(BOM_UTF8) else b""
+    write_atomically(path, mark + text.encode("utf-8"), path.stat().st_mode & 0o777)

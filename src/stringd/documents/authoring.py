@@ -1,0 +1,47 @@
+"""What authors need beyond reading: mistakes only they can make, and the files of a document.
+
+A document `notes.md` may keep blocks as files in `notes.md.source/`, named by includes without
+a path.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
+from stringd.documents.document import Document
+from stringd.documents.edits import append_text
+from stringd.documents.scan import newline_of
+
+
+def author_diagnostics(document: Document) -> tuple[Diagnostic, ...]:
+    """What parsing tells, and names that stand for two things, in document order."""
+    twice = diagnose(document.source, _named_twice(document))
+    return tuple(sorted((*document.diagnostics, *twice)))
+
+
+def source_names(document: Document) -> set[str]:
+    """Names, without ending, of the source files a document shows or has taken in as blocks."""
+    paths = (each.file or f"{each.id}.md" for each in document.includes)
+    return {*document.blocks, *(path.rpartition("/")[2].removesuffix(".md") for path in paths)}
+
+
+def with_includes(source: str, names: Iterable[str]) -> str:
+    """The text with an include line for each source file, at its end."""
+    newline = newline_of(source)
+    for name in names:
+        source = append_text(source, f"[!include:{name}](){newline}")
+    return source
+
+
+def _named_twice(document: Document) -> Iterator[Finding]:
+    seen: set[tuple[str, str]] = set()
+    for each in document.directives:
+        if not each.name or each.type == "requirements":
+            continue
+        if (each.type, each.name) in seen:
+            code = "DUPLICATE_INCLUDE_ID" if each.type == "include" else "DUPLICATE_MENU_NAME"
+            text = f"[!{each.written}:{each.name}] already declared in this document"
+            yield Finding(each.start, code, text)
+        elif each.type == "include" and each.name in document.blocks:
+            text = f"[!include:{each.name}] has the id of a block of this document"
+            yield Finding(each.start, "BLOCK_ID_COLLISION", text)
+        seen.add((each.type, each.name))

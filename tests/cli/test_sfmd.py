@@ -1,0 +1,102 @@
+"""`stringd sfmd`: a helper for authors that needs no daemon."""
+
+from pathlib import Path
+
+import pytest
+
+from stringd.cli.main import main
+
+OWN = "\n<!-- #own -->\nown\n<!-- /own -->\n"
+DOCUMENT = f"# Doc\n\n[!include:intro]()\n[!include:part](parts/p.md)\n{OWN}"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A document of several files, one of which it does not name."""
+    for name, text in {
+        "doc.md": DOCUMENT,
+        "doc.md.source/intro.md": "\nHello.\n\n",
+        "doc.md.source/lost.md": "Lost.\n",
+        "parts/p.md": "Part.\n",
+        ".hidden/bad.md": "<!-- #x -->\n",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_document_is_put_together_in_place(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = place / "doc.md"
+    document.write_text(f"\ufeff{DOCUMENT}[!include:new]()\n", encoding="utf-8")
+    assert main(["sfmd", "compile", str(place), "doc"]) == 0
+    assert document.read_text(encoding="utf-8") == (
+        "\ufeff# Doc\n\n<!-- #intro -->\nHello.\n<!-- /intro -->\n"
+        f"<!-- #part -->\nPart.\n<!-- /part -->\n{OWN}<!-- #new -->\n<!-- /new -->\n"
+    )
+    assert (place / "doc.md.source/new.md").read_bytes() == b""
+    assert capsys.readouterr().out == f"[new] {place}/doc.md.source/new.md\n[ok] {document}\n"
+
+
+def test_an_include_that_leaves_the_directory_is_refused(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = place / "doc.md"
+    document.write_text("[!include:x](../x.md)\n", encoding="utf-8")
+    assert main(["sfmd", "compile", str(place), "doc"]) == 1
+    assert "an include must not leave the document's directory" in capsys.readouterr().err
+    assert document.read_text(encoding="utf-8") == "[!include:x](../x.md)\n"
+
+
+def test_validation_fails_on_any_finding(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sfmd", "validate", str(place / "doc.md")]) == 0
+    assert main(["sfmd", "validate", str(place)]) == 1
+    assert capsys.readouterr().out == (
+        f"{place}/doc.md.source/lost.md: not included by {place}/doc.md\n"
+    )
+    (place / "bad.md").write_text("text\n<!-- #x -->\n", encoding="utf-8")
+    assert main(["sfmd", "validate", str(place / "bad.md")]) == 1
+    assert capsys.readouterr().out == (
+        f"{place}/bad.md: Line 2: UNCLOSED_BLOCK: <!-- #x --> has no closing <!-- /x -->\n"
+    )
+
+
+def test_a_block_is_printed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = str(place / "doc.md")
+    for name in ("#own", "own"):
+        assert main(["sfmd", "extract", document, name]) == 0
+        assert capsys.readouterr().out == "own\n"
+    assert main(["sfmd", "extract", document, "#none"]) == 1
+    assert capsys.readouterr().err == f"!ERR EXTRACT BLOCK_NOT_FOUND {document}#none\n"
+
+
+def test_lost_source_files_are_included_or_deleted(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sfmd", "fix", str(place)]) == 0
+    assert (place / "doc.md").read_text(encoding="utf-8") == f"{DOCUMENT}[!include:lost]()\n"
+    assert capsys.readouterr().out == f"[ok] {place}/doc.md: lost\n"
+    assert main(["sfmd", "clean", str(place)]) == 0
+    assert capsys.readouterr().out == ""
+    (place / "doc.md").write_text(DOCUMENT, encoding="utf-8")
+    assert main(["sfmd", "clean", str(place)]) == 0
+    assert capsys.readouterr().out == f"[removed] {place}/doc.md.source/lost.md\n"
+    assert [path.name for path in (place / "doc.md.source").iterdir()] == ["intro.md"]
+
+
+def test_what_was_compiled_is_not_cleaned_away(place: Path) -> None:
+    main(["sfmd", "compile", str(place), "doc"])
+    main(["sfmd", "clean", str(place)])
+    assert (place / "doc.md.source/intro.md").exists()
+
+
+def test_what_cannot_be_read_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sfmd", "validate", str(place / "none.md")]) == 1
+    assert "none.md: No such file or directory" in capsys.readouterr().err
+    assert main(["sfmd", "fix", str(place / "none")]) == 1
+    assert "none: Not a directory" in capsys.readouterr().err
+    (place / "bin.md").write_bytes(b"\xff")
+    assert main(["sfmd", "extract", str(place / "bin.md"), "#x"]) == 1
+    assert "UTF-8" in capsys.readouterr().err
