@@ -107,5 +107,6 @@ def test_five_thousand_random_and_mutated_requests_run_nothing(home: Path) -> No
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_a_hundred_thousand_random_and_mutated_requests_run_nothing(home: Path) -> None:
     fuzz(home, 100_000)

@@ -294,12 +294,38 @@ def test_receipt_decision_and_completion_are_on_record(desk: Desk) -> None:
     assert {received["id"], decided["id"], finished["id"]} == {message["id"]}
 
 
+@proves("GATE-AUD-01")
+def test_a_large_request_is_small_on_record_until_it_is_approved(home: Path) -> None:
+    message = request(
+        ["true", *["x" * 50_000] * 4],
+        id="i" * 300_000,
+        reason="r" * 300_000,
+        env={"TZ": "z" * 100_000},
+    )
+    with serving(home, Human(decide=lambda _: Answer(Event.NO))) as desk:
+        assert exchange(desk.path, message)["status"] == "denied"
+        assert desk.audit.stat().st_size < 8192
+        received = json.loads(desk.audit.read_text().splitlines()[0])
+        assert received["pipeline_start"].startswith('[["true","xxx')
+        assert received["pipeline_bytes"] == len('[["true"]]') + 4 * 50_003
+        desk.human.decide = lambda _: Answer(Event.YES)
+        assert exchange(desk.path, message | {"id": "short"})["status"] == "ok"
+        decided = json.loads(desk.audit.read_text().splitlines()[3])
+        assert decided["decision"] == "approved"
+        assert (decided["pipeline"], decided["env"]) == (message["pipeline"], message["env"])
+        assert verify(desk.audit).broken is None
+
+
 @pytest.mark.parametrize(
     ("line", "request_id", "message"),
     [
         (b"hello", "", "invalid JSON: "),
         (b'{"id":"seven","pipeline":[]}', "seven", "pipeline must not be empty"),
-        (b'{"id":"' + b"7" * 5000 + b'","pipeline":[["a"]]}', "7" * 128, "missing time field"),
+        (
+            b'{"id":"' + b"7" * 5000 + b'","pipeline":[["a"]]}',
+            "7" * 128 + "… sha256 c636cf9e9280d161",
+            "missing time field",
+        ),
     ],
 )
 @proves("GATE-AUD-03")

@@ -8,11 +8,11 @@ from typing import Final
 from stringd.gate.audit import AuditLog
 from stringd.gate.errors import TroubleError
 from stringd.gate.question import Peer
+from stringd.gate.report import recorded_id
 
 # So many in a row, then one for each period that has passed; the rest are counted.
 BURST: Final = 100
 PERIOD_SECONDS: Final = 30.0
-MAX_ID: Final = 128
 MAX_MESSAGE: Final = 300
 
 
@@ -32,7 +32,7 @@ class RefusalRecords:
         if (missed := self._admit()) is None:
             return
         fields: dict[str, object] = {
-            "id": request_id[:MAX_ID],
+            "id": recorded_id(request_id),
             "peer": {"pid": peer.pid, "uid": peer.uid, "exe": peer.exe},
             "message": message[:MAX_MESSAGE],
         }

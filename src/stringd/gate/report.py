@@ -1,6 +1,7 @@
 """What happened, in words for the audit log and lines for the approver. Pure."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Final
 
 from stringd.gate.capture import Capture
@@ -15,29 +16,57 @@ from stringd.gate.display import (
     render,
 )
 from stringd.gate.execute import Outcome
-from stringd.gate.question import MAX_NAME, Question, digest
+from stringd.gate.question import MAX_NAME, MAX_REASON, Question, digest
+from stringd.wire.gate import encode_pipeline
 
 ECHOED_LINES: Final = 3
 MAX_LOGGED: Final = 1024
+MAX_RECEIVED: Final = 65_536
 MAX_TAILED: Final = 200
 
 
 def received_fields(question: Question) -> dict[str, object]:
-    """The audit record of a request."""
+    """The audit record of a request.
+
+    Nobody has approved it yet, so it takes little room whatever the caller sent.
+    """
     request, peer = question.request, question.peer
-    return {
-        "id": request.id,
+    fields: dict[str, object] = {
         "peer": {"pid": peer.pid, "uid": peer.uid, "exe": peer.exe},
-        "session": request.session,
-        "host": request.host,
-        "reason": request.reason,
-        "pipeline": request.pipeline,
+        "session": request.session[:MAX_NAME],
+        "host": request.host[:MAX_NAME],
+        "reason": request.reason[:MAX_REASON],
         "digest": digest(request),
-        "programs": [program.path for program in question.programs],
-        "env": dict(request.env),
         "privileged": request.privileged,
         "forward_agent": request.forward_agent,
     }
+    if is_large(question):
+        encoded = encode_pipeline(request.pipeline)
+        start = encoded[:MAX_LOGGED].decode("ascii")
+        return fields | {"pipeline_bytes": len(encoded), "pipeline_start": start}
+    return fields | command_fields(question)
+
+
+def command_fields(question: Question) -> dict[str, object]:
+    """What was asked for, whole."""
+    return {
+        "pipeline": question.request.pipeline,
+        "programs": [program.path for program in question.programs],
+        "env": dict(question.request.env),
+    }
+
+
+def is_large(question: Question) -> bool:
+    """Whether the whole command is recorded only once it is approved."""
+    env = sum(len(name) + len(value) for name, value in question.request.env.items())
+    return env + len(encode_pipeline(question.request.pipeline)) > MAX_RECEIVED
+
+
+def recorded_id(request_id: str) -> str:
+    """An id for the log: as it is, or cut and told apart by its digest."""
+    if len(request_id) <= MAX_NAME:
+        return request_id
+    return f"{request_id[:MAX_NAME]}… sha256 {sha256(request_id.encode()).hexdigest()[:16]}"
 
 
 def outcome_fields(outcome: Outcome) -> dict[str, object]:

@@ -30,11 +30,14 @@ from stringd.gate.question import MAX_NAME, MAX_REASON, Peer, Question
 from stringd.gate.refusals import RefusalRecords
 from stringd.gate.replay import ReplayMemory
 from stringd.gate.report import (
+    command_fields,
     error_line,
+    is_large,
     log_line,
     outcome_fields,
     outcome_lines,
     received_fields,
+    recorded_id,
     refusal_line,
 )
 from stringd.gate.resolve import resolve
@@ -256,15 +259,16 @@ class _Case:
 
     def _execute(self, answer: Answer) -> Outcome | None:
         approved = self._approval.state is State.APPROVED
+        whole = command_fields(self._question) if approved and is_large(self._question) else {}
         self._record(
             "decided",
             {
-                "id": self._request.id,
                 "decision": _DECISIONS[self._approval.state],
                 "by": answer.by,
                 "note": answer.note,
                 "latency_ms": round((time.monotonic() - self._asked_at) * 1000),
-            },
+            }
+            | whole,
             sync=approved,
             required=None if approved else False,
         )
@@ -313,8 +317,7 @@ class _Case:
     def _end(self, event: Event, why: str) -> None:
         """Nothing more will run for this request; the log says why."""
         self._approval.advance(event)
-        fields: dict[str, object] = {"id": self._request.id, "message": why}
-        self._record(_ENDINGS[self._approval.state], fields, required=False)
+        self._record(_ENDINGS[self._approval.state], {"message": why}, required=False)
 
     def _announce_trouble(self, error: RefusalError) -> None:
         lines = [error_line(self._request.id, str(error))]
@@ -333,7 +336,7 @@ class _Case:
     ) -> None:
         """Write to the audit log; a privileged command does not go on without it."""
         try:
-            self._audit.append(event, {"id": self._request.id} | fields, sync=sync)
+            self._audit.append(event, {"id": recorded_id(self._request.id)} | fields, sync=sync)
         except TroubleError as error:
             if self._request.privileged if required is None else required:
                 raise
