@@ -77,6 +77,56 @@ async def test_a_wake_comes_once_for_what_is_queued_together(server: RunsServer)
     client.gone()
 
 
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        '{"type":"subscribe","runId":"r"}',
+        '{"type":"subscribe","runId":"r","fromSeq":1}',
+        '{"type":"prepare_run","runId":"r"}',
+    ],
+)
+async def test_what_a_client_asks_for_while_it_replays_doubles_nothing(
+    server: RunsServer, watcher: Watcher, meanwhile: str
+) -> None:
+    whole = await watcher.run(server.strategy(LONG), "go", "r")
+    slow = server.service.connect(lambda: None, max_frames=5)
+    slow.receive('{"type":"subscribe","runId":"r","fromSeq":1}')
+    await watcher.ask("ping")
+    first = received(slow)
+    assert first == whole[: len(first)]
+    slow.receive(meanwhile)
+    await wait_until(lambda: len(slow.tasks) == 1)
+    if "prepare_run" not in meanwhile:
+        await watcher.ask("prepare_run", runId="r")
+    await watcher.send("continue_run", runId="r", input="again")
+    again = await watcher.until("strategy_completed")
+    every = [*whole, *again]
+    expected = every if "fromSeq" in meanwhile else every[len(first) :]
+    got: list[dict[str, Any]] = []
+    while not got or got[-1] != every[-1]:
+        await watcher.ask("ping")
+        got += [message for message in received(slow) if message["type"] != "run_prepared"]
+    assert [message["seq"] for message in got] == [message["seq"] for message in expected]
+    slow.gone()
+
+
+async def test_a_client_that_unsubscribes_hears_no_more_of_a_replay(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    await watcher.run(server.strategy(LONG), "go", "r")
+    slow = server.service.connect(lambda: None, max_frames=5)
+    slow.receive('{"type":"subscribe","runId":"r","fromSeq":1}')
+    await watcher.ask("ping")
+    slow.receive('{"type":"unsubscribe","runId":"r"}')
+    await wait_until(lambda: not slow.tasks)
+    slow.take()
+    await watcher.ask("prepare_run", runId="r")
+    await watcher.send("continue_run", runId="r", input="again")
+    await watcher.ended()
+    assert slow.take() == []
+    slow.gone()
+
+
 async def test_shutdown_does_not_wait_for_a_replay_nobody_reads(
     server: RunsServer, watcher: Watcher
 ) -> None:

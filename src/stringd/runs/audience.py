@@ -40,6 +40,8 @@ class Client:
         self.id = str(uuid4())
         self.runs: set[str] = set()
         self.tasks: set[asyncio.Task[None]] = set()
+        # Runs that are being replayed to it; each is followed when its replay is done.
+        self.replays: dict[str, asyncio.Task[None]] = {}
         self.closing = False
         self.finished = asyncio.Event()
         self._handler = handler

@@ -49,11 +49,12 @@ class Dispatcher:
         self._gone(client)
 
 
-def background(client: Client, work: Coroutine[Any, Any, None]) -> None:
+def background(client: Client, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """Do work for a client without keeping its next frame waiting."""
     task = asyncio.create_task(work)
     client.tasks.add(task)
     task.add_done_callback(client.tasks.discard)
+    return task
 
 
 def _answer_now(handler: Now, request: requests.Request, client: Client) -> None:

@@ -70,7 +70,7 @@ class Preparation:
             self._settle_in(run, prepared)
         except BaseException:
             if not followed and client in run.subscribers:
-                leave(run, client)
+                leave(run_id, run, client)
             self._restore(run, earlier)
             raise
         client.reply(_prepared_message(run, prepared, request.request_id))

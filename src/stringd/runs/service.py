@@ -12,7 +12,7 @@ from stringd.runs import timeline
 from stringd.runs.answers import Answers
 from stringd.runs.audience import Client
 from stringd.runs.conduct import Conduct
-from stringd.runs.dispatch import Dispatcher, Handlers, background
+from stringd.runs.dispatch import Dispatcher, Handlers
 from stringd.runs.equipment import Equipment
 from stringd.runs.errors import RefusedError
 from stringd.runs.execution import Executor
@@ -60,9 +60,10 @@ class RunService:
         equipment: Equipment | None = None,
         use_keyring: bool = False,
         keep_events: int = KEEP_EVENTS,
+        catalog_url: str | None = None,
     ) -> None:
         self.models = models or Models(
-            directory=ProviderDirectory(data_dir, use_keyring=use_keyring)
+            directory=ProviderDirectory(data_dir, use_keyring=use_keyring, catalog_url=catalog_url)
         )
         self.registry = registry or Registry()
         self._around = Surroundings(
@@ -99,6 +100,8 @@ class RunService:
             log.warning("%d interrupted runs can be resumed", len(interrupted))
             self._known.interrupted = await asyncio.to_thread(self._unanswered, interrupted)
 
+        if self.models.directory is not None:
+            self.models.directory.renew_catalog()
         self._pruner = asyncio.create_task(self._pruning.forever(), name="prune run events")
 
     def _unanswered(self, run_ids: Iterable[str]) -> dict[str, list[PromptAsked]]:
@@ -198,15 +201,11 @@ class RunService:
         if request.from_seq is UNSET:
             join(run, client)
         else:
-            leave(run, client)
-            background(client, replay(run, client, request.from_seq))
+            replay(self._known, request.run_id, client, request.from_seq)
 
     def _unsubscribe(self, request: requests.Unsubscribe, client: Client) -> None:
         """Stop following; never an error."""
-        run = self._known.get(request.run_id)
-        client.runs.discard(request.run_id)
-        if run is not None:
-            run.subscribers.pop(client, None)
+        leave(request.run_id, self._known.get(request.run_id), client)
 
     async def _list_runs(self, request: requests.ListRuns, _client: Client) -> messages.Message:
         """Runs on disk, newest first; those of one working directory when given."""
