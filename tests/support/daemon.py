@@ -103,6 +103,7 @@ class Daemon:
             "HOME": str(self.directory),
             "STRINGD_PORT": str(self.port),
             "STRINGD_DATA_DIR": str(self.data_dir),
+            "STRINGD_MODEL_CATALOG": "off",
             **self.environment,
         }
 

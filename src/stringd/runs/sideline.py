@@ -51,7 +51,7 @@ class Sideline:
     async def _list_providers(
         self, request: requests.ListProviders, _client: Client
     ) -> messages.Message:
-        found = await self._directory.infos(_given(request.scope), live=request.live)
+        found = await self._directory.infos(_given(request.scope), ask=request.live)
         return messages.ProviderList(providers=found)
 
     async def _available_models(

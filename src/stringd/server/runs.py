@@ -107,4 +107,5 @@ class Runs:
             equipment=equipment,
             use_keyring=settings.use_keyring,
             keep_events=settings.keep_events or KEEP_EVENTS,
+            catalog_url=settings.catalog_url,
         )

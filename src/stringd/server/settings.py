@@ -8,6 +8,7 @@ from stringd.client import daemon
 from stringd.runtime.settings import RuntimeSettings
 
 DEFAULT_PORT: Final = daemon.DEFAULT_PORT
+MODEL_CATALOG: Final = "https://models.dev/api.json"
 TEMPLATE_FILTERS: Final = ("env", "file", "exec")
 
 
@@ -27,6 +28,7 @@ class RunsSettings(NamedTuple):
     max_seconds: float | None = None
     use_keyring: bool = False
     keep_events: int | None = None
+    catalog_url: str | None = None
 
 
 class Settings(NamedTuple):
@@ -64,6 +66,7 @@ VARIABLES: Final = {
     "STRINGD_RUN_MAX_TOKENS": "tokens a run may use before it is stopped (no limit)",
     "STRINGD_RUN_MAX_TOOL_CALLS": "tool calls a run may make before it is stopped (no limit)",
     "STRINGD_RUN_TIMEOUT_MS": "wall time a run may take before it is stopped (no limit)",
+    "STRINGD_MODEL_CATALOG": "where a newer list of models is fetched, or off (models.dev)",
     "STRINGD_RUN_EVENTS_KEEP": "completed runs whose events can be replayed, newest first (1000)",
 }
 """Every environment variable the daemon reads, with what it does and its default."""
@@ -123,7 +126,17 @@ def _runs_settings(environ: Mapping[str, str]) -> RunsSettings:
         max_seconds=_seconds(environ, "STRINGD_RUN_TIMEOUT_MS", None),
         use_keyring=_uses_keyring(environ),
         keep_events=_count(environ, "STRINGD_RUN_EVENTS_KEEP"),
+        catalog_url=_catalog_url(environ),
     )
+
+
+def _catalog_url(environ: Mapping[str, str]) -> str | None:
+    text = environ.get("STRINGD_MODEL_CATALOG", "").strip() or MODEL_CATALOG
+    if text == "off":
+        return None
+    if not text.startswith(("https://", "http://")):
+        raise SettingsError(f"STRINGD_MODEL_CATALOG must be a web address or off, not '{text}'")
+    return text
 
 
 def _expressions(environ: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -38,6 +38,10 @@ class Catalog:
         self._cache = cache
         self._data: Mapping[str, Any] | None = None
 
+    def forget(self) -> None:
+        """Read both snapshots again when next asked."""
+        self._data = None
+
     @property
     def provider_ids(self) -> list[str]:
         return sorted(self._providers())
@@ -47,26 +51,26 @@ class Catalog:
 
     def models(self, provider_id: str) -> list[ModelInfo]:
         """What a provider offers, sorted by id."""
-        models = self._providers().get(provider_id, {}).get("models") or {}
+        models = self._models(provider_id)
         return [_info(name, models[name]) for name in sorted(models)]
 
     def model(self, provider_id: str, model_id: str) -> ModelInfo | None:
-        found = (self._providers().get(provider_id, {}).get("models") or {}).get(model_id)
+        found = self._models(provider_id).get(model_id)
         return None if found is None else _info(model_id, found)
 
     def providers_of(self, model_id: str) -> list[str]:
         """Providers that list a model, sorted."""
-        return [
-            each
-            for each in self.provider_ids
-            if model_id in (self._providers()[each].get("models") or {})
-        ]
+        return [each for each in self.provider_ids if model_id in self._models(each)]
 
     def _providers(self) -> Mapping[str, Any]:
-        if self._data is None:
+        data = self._data
+        if data is None:
             bundled = msgspec.json.decode(_BUNDLED.read_bytes(), type=dict[str, Any])
-            self._data = {**bundled, **self._newer()}
-        return self._data
+            self._data = data = {**bundled, **self._newer()}
+        return data
+
+    def _models(self, provider_id: str) -> Mapping[str, Any]:
+        return _mapping(_mapping(self._providers().get(provider_id)).get("models"))
 
     def _newer(self) -> Mapping[str, Any]:
         try:
@@ -86,9 +90,14 @@ def price_of(info: ModelInfo | None) -> Price | None:
     return Price(cost["input"], cost["output"])
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """The catalog of tomorrow may hold anything anywhere."""
+    return value if isinstance(value, dict) else {}
+
+
 def _info(model_id: str, raw: Any) -> ModelInfo:
-    facts: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
-    limit = facts.get("limit") or {}
+    facts = _mapping(raw)
+    limit = _mapping(facts.get("limit"))
     info = ModelInfo(id=model_id)
     for key, field in (
         ("name", "name"),
@@ -106,7 +115,7 @@ def _info(model_id: str, raw: Any) -> ModelInfo:
     ):
         if isinstance(limit.get(key), int):
             setattr(info, field, limit[key])
-    if facts.get("status") in _STATUSES:
+    if isinstance(facts.get("status"), str) and facts["status"] in _STATUSES:
         info.status = cast(Literal["alpha", "beta", "deprecated"], facts["status"])
     _details(info, facts)
     return info
@@ -114,8 +123,8 @@ def _info(model_id: str, raw: Any) -> ModelInfo:
 
 def _details(info: ModelInfo, facts: Mapping[str, Any]) -> None:
     modalities = {
-        side: [each for each in kinds if each in _MODALITIES]
-        for side, kinds in (facts.get("modalities") or {}).items()
+        side: [each for each in kinds if isinstance(each, str) and each in _MODALITIES]
+        for side, kinds in _mapping(facts.get("modalities")).items()
         if side in ("input", "output") and isinstance(kinds, list)
     }
     if modalities:
@@ -127,7 +136,7 @@ def _details(info: ModelInfo, facts: Mapping[str, Any]) -> None:
         known["vision"] = "image" in modalities["input"]
     if known:
         info.capabilities = known
-    cost = facts.get("cost") or {}
+    cost = _mapping(facts.get("cost"))
     prices = {
         name: float(cost[key])
         for key, name in _COSTS.items()

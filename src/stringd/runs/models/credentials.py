@@ -169,6 +169,10 @@ class Credentials:
                 return ApiKey(value)
         return stored.get(GLOBAL, {}).get(provider_id)
 
+    def kept(self) -> list[str]:
+        """The providers something is kept for, for everyone."""
+        return sorted(self._scopes().get(GLOBAL, {}))
+
     def save(self, provider_id: str, credential: Credential) -> None:
         """Keep a credential for every run. Raises `VaultError` or `OSError`."""
         with self._saving:

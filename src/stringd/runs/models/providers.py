@@ -3,6 +3,7 @@
 import asyncio
 import ipaddress
 import os
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -10,8 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from stringd.runs.clock import timestamp
 from stringd.runs.errors import ModelError, RefusedError
+from stringd.runs.models import live
 from stringd.runs.models.catalog import Catalog, price_of
 from stringd.runs.models.credentials import (
     Credential,
@@ -22,7 +23,9 @@ from stringd.runs.models.credentials import (
     Vault,
     secret_of,
 )
+from stringd.runs.models.live import Lister
 from stringd.runs.models.port import Model, ModelSetup
+from stringd.runs.models.refresh import refresh
 from stringd.runs.models.remote import Library, RemoteModel
 from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
 
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 
 Family = Literal["openai", "anthropic"]
 CredentialType = Literal["api", "oauth", "custom", "none"]
-_LIVE_SECONDS: Final = 5.0
 _DEMO_MODELS: Final = ("echo", "script")
 
 
@@ -79,14 +81,23 @@ class ProviderDirectory:
         *,
         environ: Mapping[str, str] | None = None,
         use_keyring: bool = False,
+        catalog_url: str | None = None,
     ) -> None:
         self._environ = os.environ if environ is None else environ
         vault: Vault = KeyringVault() if use_keyring else FileVault(data_dir / "credentials.json")
         self.credentials = Credentials(vault, self._environ)
-        self.catalog = Catalog(data_dir / "cache" / "models-catalog.json")
+        self._cache = data_dir / "cache" / "models-catalog.json"
+        self._catalog_url = catalog_url
+        self.catalog = Catalog(self._cache)
         self._registered = _Registered(FileVault(data_dir / "provider-registry.json"))
         self._library = Library()
         self._built: dict[tuple[Access, str], TheirModel] = {}
+
+    def renew_catalog(self) -> threading.Thread | None:
+        """Fetch a newer catalog in the background, where one may be fetched and is due."""
+        if self._catalog_url is None:
+            return None
+        return refresh(self._cache, self._catalog_url, self.catalog.forget)
 
     def model(self, name: str, setup: Callable[[str, str], ModelSetup]) -> Model:
         """The model a string names; `setup` is made for provider and model id.
@@ -112,6 +123,11 @@ class ProviderDirectory:
 
     def _model(self, provider_id: str, setup: ModelSetup) -> Model:
         access = self.access(provider_id)
+        if access is None and provider_id not in KNOWN and self.credentials.find(provider_id):
+            raise ModelError(
+                f'Provider resolution failed for "{provider_id}": its address is not known. '
+                "Send set_credential of type custom with a baseURL of an OpenAI-compatible server."
+            )
         if access is None:
             raise ModelError(_no_credential(provider_id))
         info = self.catalog.model(provider_id, setup.model_id)
@@ -175,20 +191,24 @@ class ProviderDirectory:
         self._registered.remove(provider_id)
 
     def _ids(self) -> list[str]:
-        return sorted({*self.catalog.provider_ids, *KNOWN, "demo"})
+        own = [each for each in self.credentials.kept() if self.access(each) is not None]
+        return sorted({*self.catalog.provider_ids, *KNOWN, *own, "demo"})
 
-    async def infos(self, scope: str | None, *, live: bool) -> list[ProviderInfo]:
-        """Every provider, sorted by id; with `live`, those that can be asked are."""
+    async def infos(self, scope: str | None, *, ask: bool) -> list[ProviderInfo]:
+        """Every provider, sorted by id; with `ask`, those that can be asked are."""
         registered = self._registered.ids()
         found = [self._info(each, scope, custom=each in registered) for each in self._ids()]
-        if live:
-            await asyncio.gather(*(self._ask(info) for info in found if info.id == "ollama"))
+        if ask:
+            listers = [(info, self._lister(info.id)) for info in found]
+            mask = self.credentials.mask
+            await asyncio.gather(*(live.ask(info, each, mask) for info, each in listers if each))
         return found
 
     def _info(self, provider_id: str, scope: str | None, *, custom: bool) -> ProviderInfo:
         known = KNOWN.get(provider_id)
-        kind: CredentialType = known.credential_type if known else "api"
         models = self.catalog.models(provider_id)
+        own = known is None and _custom_access(self.credentials.find(provider_id)) is not None
+        kind: CredentialType = known.credential_type if known else "custom" if own else "api"
         if provider_id == "demo":
             kind, models = "none", [ModelInfo(id=each, name=each) for each in _DEMO_MODELS]
         ready = kind == "none" or self.credentials.find(provider_id, scope) is not None
@@ -202,32 +222,24 @@ class ProviderDirectory:
             is_custom=custom,
         )
 
-    async def _ask(self, info: ProviderInfo) -> None:
-        """Replace what the catalog says by what the provider itself offers."""
-        try:
-            names = await asyncio.wait_for(self._ollama_models(), _LIVE_SECONDS)
-        except Exception as error:  # noqa: BLE001  # whatever is wrong there is told, not raised
-            info.error = str(error) or type(error).__name__
-            info.models_source = "catalog" if info.models else "error"
-            return
-        known = {model.id: model for model in info.models}
-        info.models_source = "merged" if known and names else "live"
-        info.models = [known.get(name) or ModelInfo(id=name, name=name) for name in sorted(names)]
-        info.fetched_at = timestamp()
-
-    async def _ollama_models(self) -> list[str]:
-        import httpx2
-
-        base = self._base_url(KNOWN["ollama"]).rstrip("/").removesuffix("/v1")
-        async with httpx2.AsyncClient(trust_env=False, timeout=_LIVE_SECONDS) as client:
-            answer = await client.get(f"{base}/api/tags")
-            answer.raise_for_status()
-            return [str(each["name"]) for each in answer.json()["models"]]
+    def _lister(self, provider_id: str) -> Lister | None:
+        """Who can say more than the catalog: servers of the owner's own, and a few others."""
+        known, access = KNOWN.get(provider_id), self.access(provider_id)
+        if access is None:
+            return None
+        if provider_id == "ollama":
+            return live.ollama(access.base_url)
+        if provider_id == "github-copilot":
+            return live.copilot(access.base_url, access.key)
+        elsewhere = known is None or access.base_url != known.base_url
+        if access.family == "openai" and elsewhere:
+            return live.openai_compatible(access.base_url, access.key)
+        return None
 
     async def available(self, wanted: str, scope: str | None) -> list[AvailableModel]:
         """One entry per model id, sorted; facts from the first provider that lists it."""
         found: dict[str, AvailableModel] = {}
-        for info in await self.infos(scope, live=False):
+        for info in await self.infos(scope, ask=False):
             ready = info.auth_status == "configured"
             for model in info.models:
                 if wanted not in model.id:

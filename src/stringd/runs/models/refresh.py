@@ -1,0 +1,66 @@
+"""A newer catalog from the network, at most once a day. Nothing waits for it, nothing needs it."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import msgspec
+
+_LIFETIME_SECONDS: Final = 24 * 3600
+_FETCH_SECONDS: Final = 5.0
+_MAX_BYTES: Final = 32 * 1024 * 1024
+
+
+def refresh(cache: Path, url: str, renewed: Callable[[], None]) -> threading.Thread | None:
+    """Fetch the catalog into `cache` unless it is fresh, then call `renewed`.
+
+    The thread is nobody's to wait for: a daemon that ends does not wait for a name server.
+    """
+    if _is_fresh(cache):
+        return None
+    thread = threading.Thread(
+        target=_renew, args=(cache, url, renewed), name="model catalog", daemon=True
+    )
+    thread.start()
+    return thread
+
+
+def _is_fresh(cache: Path) -> bool:
+    try:
+        fetched = float(msgspec.json.decode(cache.read_bytes())["fetchedAt"]) / 1000
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return 0 <= time.time() - fetched < _LIFETIME_SECONDS
+
+
+def _renew(cache: Path, url: str, renewed: Callable[[], None]) -> None:
+    # Whatever fails here (network, disk, their form), the catalog at hand is good enough.
+    with suppress(OSError, ValueError):
+        _write(cache, {"fetchedAt": round(time.time() * 1000), "data": _fetched(url)})
+        renewed()
+
+
+def _fetched(url: str) -> dict[str, Any]:
+    from http.client import HTTPException
+    from urllib.request import Request, urlopen
+
+    if not url.startswith(("https://", "http://")):
+        raise ValueError(f"not an address of the web: {url}")
+    request = Request(url, headers={"User-Agent": "stringd"})  # noqa: S310  # checked above
+    try:
+        with urlopen(request, timeout=_FETCH_SECONDS) as answer:  # noqa: S310
+            content = answer.read(_MAX_BYTES)
+    except HTTPException as error:
+        raise OSError(str(error)) from None
+    return msgspec.json.decode(content, type=dict[str, Any])
+
+
+def _write(cache: Path, content: dict[str, Any]) -> None:
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    temporary = cache.with_name(f".{cache.name}.{uuid4().hex}")
+    temporary.write_bytes(msgspec.json.encode(content))
+    temporary.replace(cache)
