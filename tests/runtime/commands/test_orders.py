@@ -20,6 +20,18 @@ def test_text_after_a_block_on_the_same_line_replaces_it(person: Person, name: s
     assert person.read(shown).decode() == DOC.replace("Old.", "more words")
 
 
+@proves("CMD-02")
+@pytest.mark.parametrize(
+    "text", ["word " * 2000 + "end", "see /../../../../etc/passwd", "a\tb", "http://x.test is it"]
+)
+def test_a_text_on_the_same_line_may_be_anything(person: Person, text: str) -> None:
+    size = len(text.encode())
+    assert person.gets(f"/write a.md {text}") == f"Written: a.md ({size} bytes, 1 lines)"
+    assert person.gets(f"/append a.md {text}") == f"Appended to: a.md (now {size * 2 + 1} bytes)"
+    assert person.gets(f"/edit a.md {text}") == "Edited a.md (1 lines, whole file)"
+    assert person.read("a.md") == text.encode()
+
+
 @proves("FILE-13")
 def test_on_one_line_a_switch_at_the_end_is_text(person: Person) -> None:
     person.gets("/write a.md run it with --force")

@@ -6,8 +6,11 @@ from typing import Final, NamedTuple
 from stringd.documents import Target, parse_target, tokens
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
+from stringd.runtime.page import path_of
 from stringd.runtime.paths import FilePath, locate
 
+NAME_MAX: Final = 255
+"""Longer names no file system takes; what is longer is text."""
 _FILE_NAME: Final = re.compile(r"\S*\.[A-Za-z0-9]{1,8}(?:[#:]\S*)?")
 _HALF_RANGE: Final = re.compile(r":(?:[Ll]\S*|\d+(?:-\d*)?)")
 _SWITCH: Final = re.compile(r"--[A-Za-z][A-Za-z-]*|-h")
@@ -64,9 +67,10 @@ def file_of(call: Call, order: Order) -> FilePath:
     location = call.session.location
     if location is None:
         raise CommandError("INVALID_TARGET", "No document open.")
-    if not location.uri.startswith("file://"):
+    path = path_of(location.uri)
+    if path is None:
         raise CommandError("INVALID_TARGET", "The open document is no local file.")
-    file = locate(call, location.uri)
+    file = locate(call, str(path))
     return file._replace(typed=call.session.shown(location.uri))
 
 
@@ -104,6 +108,14 @@ def _without_switches(
         argument = rest.strip()
 
 
+def _is_file(call: Call, path: str) -> bool:
+    """Whether what may be a name, or a name and a text, names a file within reach."""
+    try:
+        return locate(call, path).real.is_file()
+    except CommandError:
+        return False
+
+
 def _refuse_half_range(call: Call, target: Target, usage: str) -> None:
     """A mistyped range must not become part of a new file's name."""
     name, mark, rest = target.path.rpartition(":")
@@ -134,7 +146,7 @@ def _target_and_text(
     if not rest:
         return first, None
     whole = parse_target(argument)
-    if " " in whole.path and locate(call, whole.path).real.is_file():
+    if " " in whole.path and _is_file(call, whole.path):
         # No block has a space in its name, so what follows one is text.
         block, _, text = (whole.block or "").partition(" ")
         return argument.removesuffix(f" {text}") if block else argument, text.strip() or None
@@ -142,8 +154,9 @@ def _target_and_text(
     path = target.path
     # `/edit my file.md` means one file; writing `file.md` into `my` would be a disaster.
     doubtful = not quoted and path and "." not in path.rpartition("/")[2]
-    looks_like_name = guesses_names or _FILE_NAME.fullmatch(rest) is not None
-    if doubtful and looks_like_name and not locate(call, path).real.is_file():
+    short_enough = len(rest) <= NAME_MAX
+    named_so = guesses_names or (short_enough and _FILE_NAME.fullmatch(rest) is not None)
+    if doubtful and named_so and not _is_file(call, path):
         raise CommandError(
             "INVALID_TARGET", f"File not found: {argument}\nQuote names with spaces. {usage}"
         )
