@@ -188,3 +188,12 @@ def test_numbered_views_align_their_numbers() -> None:
 def test_previews_say_when_they_are_cut() -> None:
     assert preview("x" * 200) == "x" * 200
     assert preview("x" * 201) == "x" * 200 + "..."
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("sent", ["\n", "\r\n"])
+def test_a_replacement_may_be_sent_with_any_line_ends(sent: str, newline: str) -> None:
+    source = newline.join(["top", "one", "two", "end", ""])
+    body = sent.join(["one", "two", "---", "1", "2", ""])
+    old, new = split_replacement(body)
+    assert replace_text(source, old, new).source == newline.join(["top", "1", "2", "end", ""])

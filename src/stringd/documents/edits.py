@@ -167,10 +167,13 @@ def split_replacement(body: str) -> tuple[str, str]:
         raise ReplacementError(
             "Missing separator: put a line --- between the old and the new text."
         )
-    old, new = "\n".join(lines[:at]), "\n".join(lines[at + 1 :])
+    old, new = "\n".join(lines[:at]), "\n".join(lines[at + 1 :]).removesuffix("\n")
+    if lines[at].endswith("\r"):
+        # What was sent has CRLF line ends; these two belong to lines that are not text.
+        old, new = old.removesuffix("\r"), new.removesuffix("\r")
     if not old:
         raise ReplacementError("Old text cannot be empty.")
-    return old, new.removesuffix("\n")
+    return old, new
 
 
 def replace_text(source: str, old: str, new: str, *, every: bool = False) -> Replacement:
