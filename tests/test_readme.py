@@ -57,7 +57,7 @@ def test_the_first_commands_answer_as_shown(tmp_path: Path) -> None:
 
 def test_the_lines_for_coding_agents_are_the_same_everywhere() -> None:
     _, _, chapter = README.partition("## For coding agents\n")
-    rows = [line for line in chapter.partition("\n## ")[0].splitlines() if "`" in line]
+    rows = re.findall(r"^\| .*`.*$", chapter.partition("\n## ")[0], re.MULTILINE)
     page = (Path(__file__).parents[1] / "docs" / "mcp.md").read_text(encoding="utf-8")
     help_text = run("stringd", "mcp", "--help", env=os.environ).out
     assert len(rows) == 5
