@@ -8,6 +8,7 @@ is asked for never runs. Needs tmux, and the `tui` extra for the run.
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -115,8 +116,15 @@ def reader(home: Path) -> dict[str, str]:
         "PS2": "  ",
         "LANG": "C.UTF-8",
         "XDG_RUNTIME_DIR": str(home),
-        "STRINGD_PORT": "3199",
+        "STRINGD_PORT": str(free_port()),
     }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 class Tmux:

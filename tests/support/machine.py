@@ -10,7 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAMS = {"sudo": "sudo", "zsh": "zsh", "vi": "vim-tiny", "chromium": "chromium"}
+PROGRAMS = {
+    "chromium": "chromium",
+    "sudo": "sudo",
+    "tmux": "tmux",
+    "vi": "vim-tiny",
+    "zsh": "zsh",
+}
+"""What tests run, and the package it comes in."""
 
 INSPECTOR_VERSION = "2.12.0"
 INSPECTOR = Path(sys.prefix, f"inspector-{INSPECTOR_VERSION}")
