@@ -1,5 +1,6 @@
 """What sessions remember across restarts and crashes, and what they forget."""
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -72,6 +73,27 @@ def test_menus_from_the_web_and_short_action_names_come_back_too(
         assert person.gets("/greet") == "hello"
         crash(daemon)
         assert person.gets("/nav site") == "Menu: site\n---\n[One][@site.one]"
+
+
+@proves("KEEP-01", "WEB-06")
+def test_a_page_of_a_manifest_is_still_behind_after_a_crash(tmp_path: Path, web: WebServer) -> None:
+    files = [
+        {"path": "string.md", "content": "[@g Guide](guide.md)\n"},
+        {"path": "guide.md", "content": "# Guide\n"},
+    ]
+
+    def answer(asked: Asked) -> Reply:
+        found = asked.target == "/app"
+        return Reply(json.dumps({"files": files}), status=200 if found else 404)
+
+    web.answer = answer
+    with Daemon(tmp_path) as daemon:
+        person = Person(daemon.port, "u", daemon.home)
+        person.put("a.md", "# A\n")
+        for target in (f"{web.url}/app", "@g", "~/a.md"):
+            person.gets(f"/open {target}")
+        crash(daemon)
+        assert person.gets("/back") == f"Back to {web.url}/guide.md\n---\n# Guide"
 
 
 @proves("KEEP-01")

@@ -49,12 +49,23 @@ class Page:
 class Location:
     """A document at a block: where a session stands, or stood. A restored one is not loaded."""
 
-    __slots__ = ("_meta", "block", "page", "uri")
+    __slots__ = ("_meta", "block", "manifest", "page", "public", "uri")
 
-    def __init__(self, uri: str, block: str | None, page: Page | None = None) -> None:
+    def __init__(
+        self,
+        uri: str,
+        block: str | None,
+        page: Page | None = None,
+        *,
+        public: bool = False,
+        manifest: str | None = None,
+    ) -> None:
         self.uri = uri
         self.block = block
         self.page = page
+        self.public = page.public if page else public
+        self.manifest = page.manifest.url if page and page.manifest else manifest
+        """Address of the manifest that lists the document."""
         self._meta: Meta | None = None
 
     def meta(self, history_length: int) -> Meta:

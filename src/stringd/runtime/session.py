@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from stringd.wire.exec import Meta
     from stringd.wire.topic import Topic
 
+MAX_HISTORY: Final = 100
+MAX_REMEMBERED: Final = 16 * 1024 * 1024
+"""Characters of documents the history keeps for when they cannot be loaded again."""
 MAX_SEEN_FILES: Final = 1000
 """Every stored session carries them; whoever reads more files forgets the oldest."""
 
@@ -71,6 +74,17 @@ class Session:
         self.seen_files: dict[Path, bytes] = {}
         """What this topic last saw of each file, as a digest."""
         self.directory: Path | None = None
+
+    def remember(self, place: Location) -> None:
+        """Put a place on the history; the oldest go, and of large documents only their address."""
+        self.history.append(place)
+        del self.history[:-MAX_HISTORY]
+        left = MAX_REMEMBERED
+        for earlier in reversed(self.history):
+            if earlier.page is not None:
+                left -= len(earlier.page.document.source) + len(earlier.page.document.original)
+                if left < 0:
+                    earlier.page = None
 
     def saw(self, file: "Path", digest: bytes) -> None:
         """Remember what a file was when this topic read or wrote it."""

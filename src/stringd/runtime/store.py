@@ -145,7 +145,7 @@ def restored(user: "User", topic: "Topic", state: bytes) -> Session:
 def _stored(session: Session) -> StoredSession:
     return StoredSession(
         location=_open_place(session.location) if session.location else None,
-        history=[StoredPlace(place.uri, place.block) for place in session.history],
+        history=[_place(place) for place in session.history],
         variables=session.variables,
         auto_shortcuts=session.auto_shortcuts,
         value_shortcuts=session.value_shortcuts,
@@ -158,7 +158,7 @@ def _stored(session: Session) -> StoredSession:
 def _open_place(location: Location) -> StoredPlace:
     page = location.page
     if page is None or not is_web(location.uri) or len(page.document.source) > MAX_KEPT_SOURCE:
-        return StoredPlace(location.uri, location.block)
+        return _place(location)
     document = page.document
     original = document.original if document.converted else None
     if original is not None and len(original) > MAX_KEPT_SOURCE:
@@ -169,11 +169,17 @@ def _open_place(location: Location) -> StoredPlace:
         document.source,
         original,
         document.converted,
-        page.public,
+        location.public,
         list(page.menus.values()),
         [(path, base, text) for (path, base), text in page.includes.items()],
-        page.manifest.url if page.manifest else None,
+        location.manifest,
     )
+
+
+def _place(location: Location) -> StoredPlace:
+    """Where it is, without what is there."""
+    public, manifest = location.public, location.manifest
+    return StoredPlace(location.uri, location.block, public=public, manifest=manifest)
 
 
 def _location(place: StoredPlace) -> Location:
@@ -189,4 +195,4 @@ def _location(place: StoredPlace) -> Location:
             public=place.public,
             manifest=Manifest(place.manifest, {}) if place.manifest else None,
         )
-    return Location(place.uri, place.block, page)
+    return Location(place.uri, place.block, page, public=place.public, manifest=place.manifest)

@@ -20,7 +20,7 @@ from stringd.runtime.errors import CommandError
 from stringd.runtime.files import is_binary
 from stringd.runtime.loading import absolute_menu, check_menu
 from stringd.runtime.manifest import Manifest, Part, read_manifest
-from stringd.runtime.page import Page, is_web
+from stringd.runtime.page import Location, Page, is_web
 
 if TYPE_CHECKING:
     from stringd.runtime.call import Call
@@ -113,16 +113,15 @@ async def load_web(
     return await _listed(Source(call, not answer.public, found), answer.url, root)
 
 
-async def reload_web(call: "Call", uri: str, known: Page | None) -> Page:
+async def reload_web(call: "Call", place: Location) -> Page:
     """Load a web document anew, with its manifest if it came from one. Raises `CommandError`."""
-    may_be_private = known is None or not known.public
-    manifest = known.manifest if known else None
-    if manifest is None:
-        return await load_web(call, uri, may_be_private=may_be_private)
-    root = await load_web(call, manifest.url, may_be_private=may_be_private)
-    if root.uri == uri:
+    may_be_private = not place.public
+    if place.manifest is None:
+        return await load_web(call, place.uri, may_be_private=may_be_private)
+    root = await load_web(call, place.manifest, may_be_private=may_be_private)
+    if root.uri == place.uri:
         return root
-    return await load_web(call, uri, may_be_private=may_be_private, manifest=root.manifest)
+    return await load_web(call, place.uri, may_be_private=may_be_private, manifest=root.manifest)
 
 
 def has_web_menus(page: Page) -> bool:

@@ -24,7 +24,6 @@ from stringd.runtime.viewing import current_page, reload, show, shown
 from stringd.runtime.web import has_web_menus, load_web, with_web_menus
 from stringd.wire.result import Result
 
-MAX_HISTORY: Final = 100
 _SHORTCUTS_SHOWN: Final = 8
 _IMAGES: Final = {
     ".png": "image/png",
@@ -120,8 +119,7 @@ def visit(call: Call, page: Page, block: str | None) -> str:
 def _go(call: Call, page: Page, block: str | None) -> Location:
     session = call.session
     if session.location is not None:
-        session.history.append(session.location)
-        del session.history[:-MAX_HISTORY]
+        session.remember(session.location)
     session.location = Location(page.uri, block, page)
     session.directory = None
     return session.location
