@@ -133,6 +133,16 @@ def test_runs_are_listed_shown_and_resumed(daemon: Daemon) -> None:
     assert "> a" not in resumed.stdout
 
 
+def test_a_completed_run_has_nothing_to_resume_and_is_left_as_it_was(daemon: Daemon) -> None:
+    path = write(daemon, "done.yaml", strategy(sequential("a"), a=scripted("one")))
+    assert stringd(daemon, "run", path, "--run-id", "done", "-i", "go").returncode == 0
+    for _ in range(2):
+        resumed = stringd(daemon, "runs", "resume", "done")
+        assert resumed.returncode == 1
+        assert resumed.stderr == "stringd: Run has nothing left to resume: done\n"
+    assert "run done is not running" in stringd(daemon, "runs", "stop", "done").stderr
+
+
 def test_strategies_lists_and_checks(daemon: Daemon) -> None:
     folder = daemon.directory / ".stringd" / "strategies"
     folder.mkdir(parents=True, exist_ok=True)

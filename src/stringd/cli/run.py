@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from stringd.cli.run_plain import JsonView, PlainView, View
-from stringd.cli.run_session import ReadLine, Session
+from stringd.cli.run_session import BEGIN, ReadLine, Session
 from stringd.cli.run_state import RunState
 from stringd.cli.runs_daemon import (
     add_port,
@@ -98,7 +98,7 @@ async def _run(port: int, prepare: r.PrepareRun, text: str, args: argparse.Names
     async with RunsClient(port) as client:
         prepared = await client.ask(prepare)
         assert isinstance(prepared, m.RunPrepared)  # the daemon's only answer
-        await client.send(r.StartRun(run_id=prepared.run_id, input=text, request_id="start"))
+        await client.send(r.StartRun(run_id=prepared.run_id, input=text, request_id=BEGIN))
         return await watch(client, prepared, json=args.json, plain=args.plain)
 
 

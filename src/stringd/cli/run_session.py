@@ -7,11 +7,14 @@ from typing import Literal
 
 from stringd.cli.run_plain import View
 from stringd.cli.run_state import Prompt, RunState
-from stringd.client.runs import RunsClient
+from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 
 COMPLETED, FAILED, CANCELLED, INTERRUPTED = 0, 1, 3, 130
+
+BEGIN = "start"
+"""The id of the request that begins what is followed; nothing follows when it is refused."""
 
 ReadLine = Callable[[], Awaitable[str | None]]
 """The next line the human typed; None when there will be no more."""
@@ -38,7 +41,7 @@ class Session:
         self._unanswerable = False
 
     async def follow(self) -> int:
-        """Show the run until it ends; the exit code says how."""
+        """Show the run until it ends; the exit code says how. Raises `RunsError`."""
         typing = asyncio.create_task(self._type())
         try:
             async for message in self._client.messages():
@@ -60,6 +63,8 @@ class Session:
         return INTERRUPTED
 
     def _show(self, message: m.DaemonMessage) -> None:
+        if isinstance(message, m.Error) and message.request_id == BEGIN:
+            raise RequestFailedError(message.code, message.message)
         self._state.see(message)
         self._view.see(message)
         self._note_prompt()

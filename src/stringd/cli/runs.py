@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from stringd.cli.run import add_view_options, watch
+from stringd.cli.run_session import BEGIN
 from stringd.cli.runs_daemon import add_port, daemon_port, ensure_daemon, fail, run_async
 from stringd.cli.string import visible
 from stringd.client.daemon import UsageError
@@ -97,9 +98,14 @@ async def _resume(port: int, args: argparse.Namespace) -> int:
         running = await _is_running(client, args.run_id)
         if not running:
             await client.send(
-                r.ContinueRun(run_id=args.run_id, input="", resume=True, request_id="resume")
+                r.ContinueRun(run_id=args.run_id, input="", resume=True, request_id=BEGIN)
             )
-        return await watch(client, prepared, json=args.json, plain=args.plain)
+        try:
+            return await watch(client, prepared, json=args.json, plain=args.plain)
+        except RequestFailedError:
+            # What was prepared for nothing must not keep others from it.
+            await client.send(r.StopRun(run_id=args.run_id))
+            raise
 
 
 async def _is_running(client: RunsClient, run_id: str) -> bool:
@@ -122,5 +128,6 @@ async def _stop(port: int, args: argparse.Namespace) -> int:
         async for message in client.messages():
             if isinstance(message, m.StrategyError | m.StrategyCompleted):
                 break
-    print(f'{{"stopped":"{args.run_id}"}}' if args.json else f"stopped {args.run_id}")
+    stopped = msgspec.json.encode({"stopped": args.run_id}).decode()
+    print(stopped if args.json else visible(f"stopped {args.run_id}"))
     return 0
