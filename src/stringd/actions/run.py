@@ -25,7 +25,7 @@ SHOWN_BODY: Final = 500
 LARGE_HTML: Final = 256 * 1024
 """HTML above this is converted outside the loop thread."""
 MAX_TEXT: Final = 256 * 1024
-"""An answer nobody made a template for is cut in the middle beyond this many characters."""
+"""An answer is cut in the middle beyond this many characters."""
 _DOCUMENTS: Final = ("text/markdown", "text/html")
 _NOT_TRUSTED: Final = (
     "CLI actions are only allowed from local file:// documents or locally installed apps. "
@@ -164,7 +164,7 @@ class _Call:
 
     def _template(self, bound: Bound, answer: Answer, template: str) -> Text:
         run = TemplateRun(answer, bound.values, self._place, self._mask)
-        return Text(run.run(template), templated=True)
+        return Text(_cut(run.run(template)), templated=True)
 
     async def _cli(self, bound: Bound, inputs: Inputs) -> Outcome:
         command = compose_command(self._action.target, inputs, bound.words)

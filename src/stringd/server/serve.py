@@ -95,19 +95,22 @@ async def _serve(
     servers = [await loop.create_server(connection, sock=listener) for listener in sockets]
     sweeper = loop.create_task(_sweep(connections))
     log.info("server.start", port=settings.port)
-    ready(app)
-    await app.runs.start()
-    # What is loaded now stays: the collector need not look at it again with every request.
-    gc.freeze()
-    await stop.wait()
-    for server in servers:
-        server.close()
-    sweeper.cancel()
-    # Runs end before their watchers' sockets do, so that everyone hears how they ended.
-    await app.runs.stop()
-    await _drain(app, connections, tasks)
-    log.info("server.stop", port=settings.port)
-    log.close()
+    try:
+        ready(app)
+        await app.runs.start()
+        # What is loaded now stays: the collector need not look at it again with every request.
+        gc.freeze()
+        await stop.wait()
+    finally:
+        # Whatever ends the daemon, what its topics run must not outlive it.
+        for server in servers:
+            server.close()
+        sweeper.cancel()
+        # Runs end before their watchers' sockets do, so that everyone hears how they ended.
+        await app.runs.stop()
+        await _drain(app, connections, tasks)
+        log.info("server.stop", port=settings.port)
+        log.close()
 
 
 async def _sweep(connections: set[Connection]) -> None:

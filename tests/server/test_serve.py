@@ -1,0 +1,34 @@
+"""Serving: what happens when the daemon does not end by itself."""
+
+from pathlib import Path
+
+import pytest
+
+from stringd.runtime.shell.shell import Shell
+from stringd.server.app import App
+from stringd.server.serve import run
+from stringd.server.settings import load_settings
+from stringd.wire.topic import parse_topic
+from tests.runtime.shell.support import alive
+from tests.support.daemon import free_port
+
+
+def test_a_failure_leaves_no_shell_behind(tmp_path: Path) -> None:
+    pids: list[int] = []
+
+    def fail_with_a_shell_running(app: App) -> None:
+        pids.append(_start_a_shell(app, tmp_path))
+        raise RuntimeError("no runs today")
+
+    settings = load_settings({"STRINGD_DATA_DIR": str(tmp_path / "data")}, port=str(free_port()))
+    with pytest.raises(RuntimeError, match="no runs today"):
+        run(settings, fail_with_a_shell_running)
+    assert not alive(pids[0])
+
+
+def _start_a_shell(app: App, home: Path) -> int:
+    app.runtime.register("ada", str(home))
+    session = app.runtime.session(app.runtime.slot("ada", parse_topic("bash:x")))
+    shell = Shell.launch(home=str(home), cwd=str(home), base={})
+    session.shell = shell
+    return shell.pid
