@@ -12,15 +12,12 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import hypothesis.configuration
 import pytest
 
 import stringd
 
 PACKAGE = Path(stringd.__file__).parent
 TESTS = Path(__file__).parent
-# Waits of a test that is meant to fail; an ordinary one may take longer on a busy machine.
-PATIENCE_OF_A_MUTANT = 1.5
 LIMIT_SECONDS = 90
 
 
@@ -63,14 +60,14 @@ def _link_all(source: Path, target: Path) -> None:
         (target / entry.name).symlink_to(entry)
 
 
-def run_against(folder: Path, *tests: str) -> tuple[int, str]:
+def run_against(folder: Path, *tests: str, patience: float) -> tuple[int, str]:
     """pytest's exit code and output for these tests of the room, run on the copy in `folder`."""
     output = folder / "output"
     pid = os.fork()
     if pid == 0:
         code = 70
         try:
-            code = _run_as_child(folder, output, tests)
+            code = _run_as_child(folder, output, tests, patience)
             sys.stdout.flush()
         finally:
             os._exit(code)
@@ -84,7 +81,7 @@ def run_against(folder: Path, *tests: str) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), output.read_text(errors="replace")
 
 
-def _run_as_child(folder: Path, output: Path, tests: tuple[str, ...]) -> int:
+def _run_as_child(folder: Path, output: Path, tests: tuple[str, ...], patience: float) -> int:
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT)
     for number in (1, 2):
         os.dup2(descriptor, number)
@@ -94,7 +91,7 @@ def _run_as_child(folder: Path, output: Path, tests: tuple[str, ...]) -> int:
     os.environ |= {
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "STRINGD_TEST_PATIENCE": str(PATIENCE_OF_A_MUTANT),
+        "STRINGD_TEST_PATIENCE": str(patience),
     }
     os.environ.pop("PYTEST_XDIST_WORKER", None)
     for name in [*sys.modules]:
@@ -102,7 +99,6 @@ def _run_as_child(folder: Path, output: Path, tests: tuple[str, ...]) -> int:
             del sys.modules[name]
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
-    hypothesis.configuration.set_hypothesis_home_dir(folder / "hypothesis")
     options = [
         "-q",
         "-x",

@@ -60,13 +60,13 @@ def connect(path: Path) -> socket.socket:
 
 
 def read_line(connection: socket.socket) -> bytes:
-    data = b""
+    data = bytearray()
     while not data.endswith(b"\n"):
         piece = connection.recv(1 << 20)
         if not piece:
             break
         data += piece
-    return data
+    return bytes(data)
 
 
 def send(connection: socket.socket, message: dict[str, Any]) -> None:

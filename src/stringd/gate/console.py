@@ -31,7 +31,7 @@ from stringd.gate.watch import READABLE, Watch
 NOTE_SECONDS: Final = 1.5
 MAX_NOTE: Final = 200
 MAX_NOTICES: Final = 1000
-HANGUP_SECONDS: Final = 0.5
+HANGUP_SECONDS: Final = 3.0
 CALLER_WENT_AWAY: Final = "→ caller went away, nothing was run"
 NO_TERMINAL: Final = "prompt error: No such device or address (os error 6)"
 
