@@ -386,9 +386,8 @@ def test_a_claim_fails_without_the_line_it_rests_on(mutant: Mutant, tmp_path: Pa
 def test_a_test_of_every_claim_passes_on_an_unchanged_copy(tmp_path: Path) -> None:
     """Else a mutant might fail for being a copy."""
     copy_with(None, tmp_path)
-    code, output = run_against(
-        tmp_path, *{mutant.claim: mutant.test for mutant in MUTANTS}.values()
-    )
+    tests = {mutant.claim: mutant.test for mutant in MUTANTS}.values()
+    code, output = run_against(tmp_path, *tests, patience=PATIENCE)
     assert code == PASSED, output
 
 
