@@ -84,7 +84,7 @@ async def test_a_silent_command_is_reported_and_interrupted(start_shell: StartSh
     "text",
     [
         "echo hi; builtin() { :; }",
-        "echo hi; builtin() { :; }; unset() { :; }; enable() { :; }",
+        "echo hi; builtin() { :; }; enable() { :; }",
         "echo hi; enable -n printf",
         "echo hi; set -o posix; builtin() { :; }",
     ],
@@ -100,11 +100,11 @@ async def test_a_shell_that_lost_its_means_to_report_is_asked_again(
 
 async def test_being_asked_again_changes_nothing(start_shell: StartShell) -> None:
     shell = await start_shell(QUIET)
-    await shell.run("mkfifo go; set -o posix")
+    await shell.run("mkfifo go; shopt >before; shopt -o >>before")
     assert (await shell.run("read x <go; false")).ending is Ending.RUNNING
     await write(shell, "go")
     assert await shell.wait(20) == Reply(Ending.COMPLETED, 1, shell.directory, "")
-    assert (await shell.run("echo $?; shopt -o posix")).output.split() == ["1", "posix", "on"]
+    assert (await shell.run("echo $?; (shopt; shopt -o) | diff before -")).output == "1"
 
 
 async def test_a_key_reaches_a_command_another_caller_waits_for(start_shell: StartShell) -> None:

@@ -50,17 +50,11 @@ def report_line(number: int) -> bytes:
 
 
 def rescue_line(number: int) -> bytes:
-    """Asks again, under the negative number, whatever became of the means to answer.
+    """Asks again, under the negative number, after restoring the means to answer.
 
-    A function called `builtin` takes their place. In POSIX mode, which an assignment switches on,
-    no function comes before `unset`.
+    A function called `builtin` takes their place, `enable -n` takes them away.
     """
-    restore = (
-        "if [[ -o posix ]]; then \\unset -f builtin; "
-        "else POSIXLY_CORRECT=1; \\unset -f builtin; \\unset POSIXLY_CORRECT; fi; "
-        "\\builtin enable printf eval; "
-    )
-    return restore.encode() + report_line(-number)
+    return b"\\unset -f builtin; \\builtin enable printf eval; " + report_line(-number)
 
 
 def _recall(status: int) -> str:
