@@ -64,7 +64,10 @@ def elsewhere(command: str) -> str:
 
 
 def hidden() -> str:
-    return "a function named `builtin` hid the exit status and was removed"
+    return (
+        "the exit status is not certain: the shell's report was lost; "
+        "a function named `builtin`, if there was one, is removed"
+    )
 
 
 def started_anew() -> str:
