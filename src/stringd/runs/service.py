@@ -97,7 +97,7 @@ class RunService:
         """Mend what a crash left behind, and begin to forget what is old."""
         interrupted = await asyncio.to_thread(self._store.repair)
         if interrupted:
-            log.warning("%d interrupted runs can be resumed", len(interrupted))
+            log.warning("interrupted runs that can be resumed: %d", len(interrupted))
             self._known.interrupted = await asyncio.to_thread(self._unanswered, interrupted)
 
         if self.models.directory is not None:
