@@ -7,6 +7,8 @@ converter would escape every punctuation mark, and an agent pays for each of the
 import re
 from typing import TYPE_CHECKING, Final
 
+from stringd.documents.disarm import disarmed
+
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
@@ -29,7 +31,7 @@ _SPECIAL_AT_START = re.compile(r"(\s*)(?:(-|\+(?= )|=+|#{1,6}(?= )|~~~|>|<!--)|(
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _NOSCRIPT = re.compile(r"<noscript\b[^<>]*>", re.IGNORECASE)
 _NOSCRIPT_END = re.compile(r"</noscript\b[^<>]*>", re.IGNORECASE)
-_VERBATIM: Final = {"pre", "code", "kbd", "samp", "textarea", "title"}
+_VERBATIM: Final = {"pre", "code", "kbd", "samp"}
 
 
 def html_to_markdown(html: str) -> str:
@@ -51,14 +53,14 @@ def html_to_markdown(html: str) -> str:
     )
     html = _without_noscript(html.replace(_BACKSLASH, "").replace(_RULE, ""))
     if _too_deep(html):
-        return _TAG.sub(" ", html).strip()
+        return disarmed(_TAG.sub(" ", html).strip())
     try:
         markdown = convert(_content(html), options).content or ""
     except ConversionError:  # better plain text than no page
-        return _TAG.sub(" ", html).strip()
+        return disarmed(_TAG.sub(" ", html).strip())
     markdown = markdown.replace("\r\n", "\n")
     markdown = markdown.replace(_BACKSLASH, "\\").replace(_RULE, "\n\n* * *\n\n")
-    return _MANY_BLANKS.sub("\n\n", markdown).strip()
+    return disarmed(_MANY_BLANKS.sub("\n\n", markdown).strip())
 
 
 def _without_noscript(html: str) -> str:
