@@ -38,6 +38,12 @@ from stringd.runs.globs import GlobError, matches
         ("a.c", "abc", False),
         ("a(b", "a(b", True),
         ("[", "[", True),
+        ("[!]]", "a", True),
+        ("[!]]", "]", False),
+        ("[!]", "[!]", True),
+        ("*a*b", "xaxb", True),
+        ("*a*b", "xbxa", False),
+        ("a/./b", "a/b", True),
         ("**/secret", "a\nb/secret", True),
     ],
 )
@@ -48,6 +54,15 @@ def test_patterns(pattern: str, path: str, fits: bool) -> None:
 def test_a_pattern_that_explodes_is_refused() -> None:
     with pytest.raises(GlobError, match="Too many alternatives"):
         matches("{a,b}" * 20, "a")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*" * 300, "*a" * 100 + "b", "**/a/" * 60 + "b", "**/*a*/" * 60 + "b", "a*" * 200]
+)
+def test_no_pattern_takes_for_ever(pattern: str) -> None:
+    """Backtracking would not end within the lifetime of this machine."""
+    fits = [matches(pattern, path) for path in ("a" * 200 + "c", "a/" * 200 + "c")]
+    assert fits == [not pattern.endswith("b"), False]
 
 
 @given(st.text(max_size=30), st.text(max_size=30))

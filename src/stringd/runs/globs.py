@@ -11,6 +11,9 @@ from typing import Final
 ROOT: Final = "."
 # Nested braces multiply; no pattern a person writes comes near this.
 _MAX_ALTERNATIVES: Final = 256
+_Steps = tuple[re.Pattern[str] | None, ...]
+"""An expression for each name on the way, None for any number of folders."""
+_NOTHING: Final = re.compile(r"(?!)")
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
@@ -20,18 +23,43 @@ class GlobError(ValueError):
 
 def matches(pattern: str, path: str) -> bool:
     """Whether a relative path fits. Raises `GlobError`."""
-    return _compiled(pattern).fullmatch("" if path == ROOT else path) is not None
+    names = [] if path in ("", ROOT) else path.split("/")
+    return any(_fits(one, names) for one in _compiled(pattern))
+
+
+def _fits(steps: _Steps, names: list[str]) -> bool:
+    """Only the latest `**` is ever taken back, so no pattern takes for ever."""
+    step = name = last = 0
+    deep: int | None = None
+    while name < len(names):
+        wanted = steps[step] if step < len(steps) else _NOTHING
+        if wanted is None and step == len(steps) - 1:
+            return True
+        if wanted is None:
+            deep, last = step, name
+            step += 1
+        elif wanted.fullmatch(names[name]):
+            step, name = step + 1, name + 1
+        elif deep is not None:
+            last += 1
+            step, name = deep + 1, last
+        else:
+            return False
+    return all(each is None for each in steps[step:])
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    plain = [one.removeprefix("./").strip("/") for one in _alternatives(pattern)]
+def _compiled(pattern: str) -> tuple[_Steps, ...]:
     try:
-        found = "|".join("" if one in ("", ROOT) else _regex(one) for one in plain)
-        # A name may contain a newline, and must not slip past a pattern with it.
-        return re.compile(found, re.DOTALL)
+        return tuple(_steps(one) for one in _alternatives(pattern))
     except re.error:
         raise GlobError(f"Not a usable pattern: {pattern}") from None
+
+
+def _steps(pattern: str) -> _Steps:
+    parts = [part for part in pattern.split("/") if part not in ("", ROOT)]
+    # A name may contain a newline, and must not slip past a pattern with it.
+    return tuple(None if part == "**" else re.compile(_name(part), re.DOTALL) for part in parts)
 
 
 def _alternatives(pattern: str) -> list[str]:
@@ -50,45 +78,40 @@ def _alternatives(pattern: str) -> list[str]:
     return done
 
 
-def _regex(pattern: str) -> str:
-    parts = [part for part in pattern.split("/") if part]
-    found = ""
-    for index, part in enumerate(parts):
-        first, last = index == 0, index == len(parts) - 1
-        if part == "**":
-            found += _any_depth(first=first, last=last)
-        else:
-            found += _name(part) + ("" if last or _closing(parts, index) else "/")
-    return found
-
-
-def _closing(parts: list[str], index: int) -> bool:
-    """Whether only a final `**` follows, which brings its own separator."""
-    return index == len(parts) - 2 and parts[-1] == "**"
-
-
-def _any_depth(*, first: bool, last: bool) -> str:
-    if last:
-        return ".*" if first else "(?:/.*)?"
-    return "(?:[^/]+/)*"
-
-
 def _name(part: str) -> str:
-    found, index = "", 0
+    """Each `*` takes as little as it can and keeps it, so that matching stays quick."""
+    first, *others = _pieces(part)
+    if not others:
+        return first
+    middle = "".join(f"(?>.*?{piece})" for piece in others[:-1] if piece)
+    return f"{first}{middle}.*{others[-1]}"
+
+
+def _pieces(part: str) -> list[str]:
+    """What stands between the `*` of a name, as expressions."""
+    found, index = [""], 0
     while index < len(part):
         char = part[index]
-        end = part.find("]", index + 2) if char == "[" else -1
-        if end > 0:
-            found += _class(part[index + 1 : end])
+        end = _end_of_class(part, index) if char == "[" else -1
+        if char == "*":
+            found.append("")
+        elif end > 0:
+            found[-1] += _class(part[index + 1 : end])
             index = end
         else:
-            found += {"*": "[^/]*", "?": "[^/]"}.get(char) or re.escape(char)
+            found[-1] += "." if char == "?" else re.escape(char)
         index += 1
     return found
+
+
+def _end_of_class(part: str, start: int) -> int:
+    """Where it closes, or -1. A bracket right at its beginning is one of its members."""
+    negated = part[start + 1 : start + 2] in ("!", "^")
+    return part.find("]", start + 2 + negated)
 
 
 def _class(inside: str) -> str:
     negated = inside[0] in "!^"
     members = inside[1:] if negated else inside
     escaped = members.replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^")
-    return f"(?!/)[{'^' if negated else ''}{escaped}]"
+    return f"[{'^' if negated else ''}{escaped}]"
