@@ -23,6 +23,18 @@ def test_a_file_is_replaced_with_its_mode(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["file"]  # noqa: PTH208 - names are all we want
 
 
+def test_a_file_keeps_its_owner_and_group(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    try:
+        os.chown(path, 1234, 5678)
+    except PermissionError:
+        pytest.skip("only root may give files away")
+    write_atomically(path, b"new", 0o640)
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 5678, 0o640)
+
+
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import errno
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +18,13 @@ def make_private_directory(path: Path) -> None:
 
 
 def write_atomically(path: Path, data: bytes, mode: int) -> None:
-    """Replace `path` by `data` in one step, synced to disk before and after the rename."""
+    """Replace `path` by `data` in one step, synced to disk before and after the rename.
+
+    The new file belongs to whom the old one belonged to, as far as we may say so.
+    """
     temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
     try:
-        _write(temporary, data, mode)
+        _write(temporary, data, mode, _owner(path))
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -28,12 +32,15 @@ def write_atomically(path: Path, data: bytes, mode: int) -> None:
     _sync_directory(path.parent)
 
 
-def _write(path: Path, data: bytes, mode: int) -> None:
+def _write(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None) -> None:
     """A new file. Where possible it has no name before it is whole: a crash leaves nothing."""
     nameless = _nameless_file(path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600) if nameless is None else nameless
     with os.fdopen(descriptor, "wb") as file:
+        if owner is not None:
+            with suppress(PermissionError):
+                os.fchown(descriptor, *owner)
         os.fchmod(descriptor, mode)
         file.write(data)
         file.flush()
@@ -41,6 +48,14 @@ def _write(path: Path, data: bytes, mode: int) -> None:
         if nameless is not None:
             # With a directory given, `link` follows the descriptor's own link to the file.
             os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
+
+
+def _owner(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_uid, status.st_gid
 
 
 def _nameless_file(directory: Path) -> int | None:
