@@ -60,7 +60,7 @@ class Runtime(Workspace):
         None for everything else.
         """
         session = slot.session
-        if session is None or not bash.meddles(session, text):
+        if session is None or not bash.meddles(session, text, slot.queue.length):
             return None
         return self._finish(slot, session, bash.bash(self, session, text, cwd))
 

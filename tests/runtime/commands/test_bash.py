@@ -139,6 +139,18 @@ def test_a_command_whose_request_still_waits_is_reached_at_once(
 
 
 @proves("BASH-20")
+def test_a_command_that_never_falls_silent_can_be_typed_to(call: Caller, topic: str) -> None:
+    call(topic, "mkfifo started")
+    with ThreadPoolExecutor() as pool:
+        chatty = "echo >started; until read -t 0.1 x; do echo tick; done; echo got $x"
+        running = pool.submit(call, topic, chatty)
+        call(f"{topic}-other", "cat started")
+        typed = call(topic, "//input  two words ")
+        assert "another request waits for `echo >started" in typed.content
+        assert running.result().content.endswith("\ngot two words")
+
+
+@proves("BASH-20")
 def test_a_full_queue_keeps_nobody_from_ending_the_command(call: Caller, topic: str) -> None:
     call(topic, "mkfifo started; n=0")
     with ThreadPoolExecutor(20) as pool:

@@ -80,13 +80,17 @@ async def bash(runtime: "Workspace", session: "Session", text: str, cwd: str | N
         raise _refusal(error) from error
 
 
-def meddles(session: "Session", text: str) -> bool:
-    """Whether a message is for the running command: it must not wait until that has answered."""
+def meddles(session: "Session", text: str, waiting: int) -> bool:
+    """Whether a message is for the running command: it must not wait until that has answered.
+
+    Where others are `waiting`, text to type may be meant for one of them and keeps its place.
+    """
     shell = session.shell
     if not isinstance(shell, Shell) or not shell.busy:
         return False
-    match = _META.fullmatch(text.strip())
-    return match is not None and match["name"].lower() in ("key", "kill")
+    match = _META.fullmatch(text.lstrip())
+    name = match["name"].lower() if match is not None else ""
+    return name in ("key", "kill") or (name == "input" and not waiting)
 
 
 async def run(call: BashCall) -> Result:
