@@ -95,8 +95,11 @@ class Preparation:
             run.persist()
 
     def _restore(self, run: Run, earlier: Run | None) -> None:
-        """A failed preparation leaves things as they were; a stopped one stays stopped."""
-        if not run.live and earlier is None:
+        """A failed preparation leaves things as they were; a stopped one stays stopped.
+
+        What was prepared after it was stopped counts, not what was there before.
+        """
+        if self._known.get(run.id) is not run or (not run.live and earlier is None):
             return
         self._known.remove(run.id)
         if earlier is not None:
