@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stringd.runtime.errors import CommandError
-from stringd.runtime.files import read_text
+from stringd.runtime.files import read_text, write_data
 from stringd.runtime.paths import FilePath
 from tests.requirements import proves
 from tests.support.daemon import WAIT_SECONDS, Daemon
@@ -96,6 +96,20 @@ def test_an_unreadable_file_says_why(person: Person) -> None:
     person.put("secret.md", "x").chmod(0)
     refused = person.fails("/open secret.md")
     assert refused.text == "ERROR(LOAD_ERROR): Failed to read secret.md: Permission denied"
+
+
+@proves("FILE-11")
+def test_a_read_only_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "fixed.md"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    if os.geteuid() == 0:
+        # To root every file is writable; what others are told must still hold.
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(CommandError) as refused:
+        write_data(FilePath("fixed.md", path, path), b"new", 0o444)
+    assert refused.value.message == "Write failed: fixed.md: Permission denied"
+    assert path.read_bytes() == b"old"
 
 
 @proves("FILE-16")

@@ -1,5 +1,6 @@
 """Reading and writing the user's files: text that survives a round trip, writes that are whole."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -107,6 +108,9 @@ def write_data(file: FilePath, data: bytes, mode: int | None = None) -> None:
     Raises `CommandError`; the file is then as it was.
     """
     try:
+        # A rename asks nobody, but who made a file read-only meant it.
+        if file.real.exists() and not os.access(file.real, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         write_atomically(file.real, data, _new_file_mode() if mode is None else mode)
     except OSError as error:
         raise CommandError(
