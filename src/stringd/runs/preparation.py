@@ -69,9 +69,11 @@ class Preparation:
                 raise PrepareError(CANCELLED.message)
             self._settle_in(run, prepared)
         except BaseException:
-            if not followed and client in run.subscribers:
-                leave(run_id, run, client)
-            self._restore(run, earlier)
+            # What was prepared after this one was stopped counts, not what was there before.
+            if self._known.get(run_id) is run:
+                if not followed and client in run.subscribers:
+                    leave(run_id, run, client)
+                self._restore(run, earlier)
             raise
         client.reply(_prepared_message(run, prepared, request.request_id))
 
@@ -95,11 +97,8 @@ class Preparation:
             run.persist()
 
     def _restore(self, run: Run, earlier: Run | None) -> None:
-        """A failed preparation leaves things as they were; a stopped one stays stopped.
-
-        What was prepared after it was stopped counts, not what was there before.
-        """
-        if self._known.get(run.id) is not run or (not run.live and earlier is None):
+        """A failed preparation leaves things as they were; a stopped one stays stopped."""
+        if not run.live and earlier is None:
             return
         self._known.remove(run.id)
         if earlier is not None:
