@@ -42,20 +42,28 @@ async def start(
     await watcher.send("start_run", runId=run_id)
 
 
-async def finish(watcher: Watcher, decisions: Sequence[str] = (), run_id: str = "r") -> Used:
-    """Collect to the end, answering each permission request with the next decision."""
+async def finish(
+    watcher: Watcher,
+    decisions: Sequence[str] = (),
+    run_id: str = "r",
+    otherwise: str | None = None,
+) -> Used:
+    """Collect to the end, answering each permission request with the next decision.
+
+    `otherwise` answers those beyond them; without it there must be none.
+    """
     waiting = list(decisions)
     messages: list[Json] = []
     while not messages or messages[-1]["type"] not in TERMINAL:
         message = await watcher.receive()
         messages.append(message)
         if message["type"] == "request_permission":
-            assert waiting, f"unexpected request: {message}"
+            assert waiting or otherwise, f"unexpected request: {message}"
             await watcher.send(
                 "permission_decision",
                 runId=run_id,
                 permissionRequestId=message["requestId"],
-                decision=waiting.pop(0),
+                decision=waiting.pop(0) if waiting else otherwise,
             )
     assert not waiting, f"never asked for: {waiting}"
     events = [m["event"] for m in messages if m["type"] == "agent_streaming"]
@@ -69,9 +77,10 @@ async def use(
     work: Path,
     *calls: Call,
     decisions: Sequence[str] = (),
+    otherwise: str | None = None,
     run_id: str = "r",
     **more: Any,
 ) -> Used:
     """Make calls in a run that works in `work`."""
     await start(server, watcher, work, *calls, run_id=run_id, **more)
-    return await finish(watcher, decisions, run_id)
+    return await finish(watcher, decisions, run_id, otherwise)

@@ -2,9 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from stringd.runs.guard.errors import Denied
+
+# What the system opens in one piece; a longer one could be made step by step, but never opened.
+_MAX_BYTES: Final = 4095
 
 
 class Place(NamedTuple):
@@ -33,9 +36,11 @@ class Workspace:
         # Unlike Path.resolve, this never expands anything: a leading ~ is a plain name.
         try:
             real = os.path.realpath(self.real / text)
-            settled = os.path.realpath(real) == real
-        except (OSError, RecursionError) as error:
-            raise Denied(f"Cannot tell where {text} leads: {error}") from None
+            settled, size = os.path.realpath(real) == real, len(os.fsencode(real))
+        except (OSError, RecursionError, UnicodeError) as error:
+            raise Denied(f"Cannot tell where {text!r} leads: {error}") from None
+        if size > _MAX_BYTES:
+            raise Denied(f"A path can have at most {_MAX_BYTES} bytes")
         # Behind a link to itself the rest of a path comes back unresolved, other links included.
         if not settled:
             raise Denied(f"{text} goes through symbolic links without end")

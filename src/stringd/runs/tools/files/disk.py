@@ -141,13 +141,16 @@ def make_parents(place: Place) -> None:
     while not os.path.lexists(there):
         missing.append(there.name)
         there = there.parent
-    with ExitStack() as opened:
-        folder = opened.enter_context(open_folder(there))
+    with open_folder(there) as opened:
+        folder = os.dup(opened)
+    try:
         for name in reversed(missing):
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
-            folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
-            opened.callback(os.close, folder)
+            above, folder = folder, os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(above)
+    finally:
+        os.close(folder)
 
 
 @contextmanager
