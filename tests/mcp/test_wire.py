@@ -196,6 +196,24 @@ def test_the_daemon_is_started_by_the_first_request_and_found_again_after_it_end
             shut_down(sleeping.port)
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_the_daemon_it_starts_is_not_its_child(tmp_path: Path) -> None:
+    """Some clients end everything that descends from the program they started."""
+    daemon = Daemon(tmp_path)
+    with Pipe(daemon) as pipe:
+        try:
+            pipe.initialize()
+            assert children(pipe.process.pid) == []
+        finally:
+            shut_down(daemon.port)
+
+
+def children(pid: int) -> list[str]:
+    """The process ids whose parent this is."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [each for task in tasks for each in (task / "children").read_text().split()]
+
+
 def shut_down(port: int) -> None:
     """Stop a daemon that is not our child, and wait until its port is free."""
     from stringd.client.daemon import stop

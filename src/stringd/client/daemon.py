@@ -12,6 +12,15 @@ from stringd.client.http import Connection, TransportError
 DEFAULT_PORT = 3100
 START_TRIES = 50
 PROBE_SECONDS = 0.1
+_ORPHAN = """\
+import os, sys
+if pid := os.fork():
+    os.write(1, b"%d" % pid)
+    os._exit(0)
+os.dup2(0, 1)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Becomes the command in its arguments, with another process in between that ends at once."""
 
 
 class UsageError(Exception):
@@ -68,30 +77,48 @@ def register(connection: Connection, user_id: str, home: str) -> None:
 
 def start(port: int, *, log: bool = False) -> bool:
     """Start a detached daemon and wait until it answers; False when it does not."""
-    import subprocess
     import time
+
+    pid = _spawn(["serve", "--port", str(port), *(["--log"] if log else [])])
+    for _ in range(START_TRIES):
+        if healthy(port):
+            return True
+        if not _alive(pid):
+            return healthy(port)
+        time.sleep(PROBE_SECONDS)
+    return False
+
+
+def _spawn(arguments: "list[str]") -> int:
+    """Run `stringd` in a session of its own and as nobody's child; its process id.
+
+    Some clients end everything that descends from `stringd mcp` when they leave, and the daemon
+    serves others too.
+    """
+    import subprocess
 
     environment = dict(os.environ)
     environment.setdefault("STRINGD_DATA_DIR", os.path.expanduser("~/.string/daemon"))
-    command = [sys.executable, "-m", "stringd", "serve", "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, *(["--log"] if log else [])],
+    command = [sys.executable, "-m", "stringd", *arguments]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _ORPHAN, *command],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=os.path.expanduser("~"),
         env=environment,
         start_new_session=True,
+        check=True,
     )
-    for _ in range(START_TRIES):
-        if healthy(port):
-            # It outlives us on purpose; nobody will wait for it.
-            process.returncode = 0
-            return True
-        if process.poll() is not None:
-            return healthy(port)
-        time.sleep(PROBE_SECONDS)
-    return False
+    return int(done.stdout)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def stop(port: int) -> bool:
