@@ -192,3 +192,10 @@ def test_text_is_decoded_as_it_declares_itself() -> None:
     assert answer.text() == "é"
     assert answer._replace(charset="no-such").text() == "�"
     assert answer._replace(charset=None, body="é".encode()).text() == "é"
+
+
+async def test_servers_are_told_who_asks_unless_the_request_says_it() -> None:
+    with WebServer(Reply("ok")) as web:
+        await fetch(get(web.url))
+        await fetch(get(web.url)._replace(headers={"user-agent": "mine"}))
+        assert [asked.headers["user-agent"] for asked in web.asked] == ["stringd", "mine"]

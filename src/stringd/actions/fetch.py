@@ -161,6 +161,7 @@ class Fetcher:
             import httpx2
 
             self._client = httpx2.AsyncClient(
+                headers={"User-Agent": "stringd"},
                 follow_redirects=False,
                 timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
                 trust_env=False,
