@@ -88,9 +88,14 @@ def running_browser(profile: Path) -> Iterator[Browser]:
     ]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        address = next(
-            line.split()[-1] for line in process.stderr if "DevTools listening on" in line
-        )
+        said: list[str] = []
+        for line in process.stderr:
+            said.append(line)
+            if "DevTools listening on" in line:
+                break
+        assert said, f"{PROGRAM} ended without a word"
+        address = said[-1].split()[-1]
+        assert address.startswith("ws://"), "".join(said)
         # Whatever else it says is read too: a full pipe would stop it.
         reading = threading.Thread(target=process.stderr.read)
         reading.start()
