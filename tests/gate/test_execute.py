@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -263,21 +263,34 @@ def test_the_terminal_is_lent_to_privileged_commands_only(
     assert printed == f"['TZ=UTC', '--', '/usr/bin/id', '-u'] {lend.groups[0]}\n"
 
 
-@pytest.mark.parametrize(("uid", "times"), [(0, 1), (1000, 2)])
+@pytest.mark.parametrize(("uid", "times"), [(0, 2), (1000, 3)])
 @proves("GATE-EXE-07")
 def test_sudo_may_ask_before_a_pipeline_starts_unless_we_are_root(
-    watch: Watch,
-    fake_sudo: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    uid: int,
-    times: int,
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uid: int, times: int
 ) -> None:
+    calls = tmp_path / "calls"
+    (tmp_path / "sudo").write_text(f'#!/bin/sh\necho "$*" >> {calls}\n')
+    (tmp_path / "sudo").chmod(0o755)
     monkeypatch.setattr("stringd.gate.execute.os.geteuid", lambda: uid)
-    lend = Lender()
-    pipeline = permit(("id", "-u"), ("cat",), privileged=True)
-    outcome = Executor(30, fake_sudo).run(pipeline, watch, lend)
-    assert len(lend.groups) == times
-    assert bytes(outcome.stdout.blob()).decode() == f"['--', '/usr/bin/cat'] {lend.groups[-1]}\n"
+    executor = Executor(30, {**OWN_ENV, "PATH": f"{tmp_path}:{OWN_ENV['PATH']}"})
+    executor.run(permit(("id", "-u"), ("cat",), privileged=True), watch, Lender())
+    words = calls.read_text().splitlines()
+    assert len(words) == times
+    assert ("-v" in words) == (uid != 0)
+
+
+@proves("GATE-EXE-07")
+def test_the_terminal_is_lent_before_sudo_starts(watch: Watch, fake_sudo: dict[str, str]) -> None:
+    """One that starts in the background may find out before it is moved, and not ask."""
+    alone: list[bool] = []
+
+    @contextmanager
+    def lend(group: int) -> Iterator[None]:
+        alone.append(all(pid == group for pid in family([group])))
+        yield
+
+    Executor(30, fake_sudo).run(permit(("id",), privileged=True), watch, lend)
+    assert alone == [True]
 
 
 def test_a_sudo_that_does_not_authenticate_runs_nothing(

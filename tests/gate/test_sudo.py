@@ -64,9 +64,9 @@ class Account:
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         return {"PYTHONPATH": str(self.home), "HOME": str(self.home), "PATH": path}
 
-    def may(self, rule: str) -> None:
+    def may(self, rule: str, defaults: str = "!lecture") -> None:
         """Give the account these rights, and none else."""
-        self.sudoers.write_text(f"{self.name} {rule}\nDefaults:{self.name} !lecture\n")
+        self.sudoers.write_text(f"{self.name} {rule}\nDefaults:{self.name} {defaults}\n")
         self.sudoers.chmod(0o440)
         subprocess.run(["visudo", "-cqf", str(self.sudoers)], check=True)
         # A password given in another test must not count in this one.
@@ -142,6 +142,20 @@ def test_sudo_asks_for_the_password_on_the_approvers_terminal(account: Account) 
 
 
 @proves("GATE-EXE-07")
+def test_a_sudo_that_remembers_nothing_asks_every_time(account: Account) -> None:
+    account.may("ALL=(ALL) ALL", "!lecture, timestamp_timeout=0")
+    with account.gate() as gate:
+        for _ in range(3):
+            asked = account.request(gate, "id", "-u")
+            gate.terminal.wait_for(AS_ROOT_QUESTION)
+            gate.terminal.type("y")
+            gate.terminal.wait_for("password for")
+            gate.terminal.type(f"{account.password}\n")
+            assert finished(asked) == (0, "0\n", "")
+            gate.terminal.wait_for("exit 0")
+
+
+@proves("GATE-EXE-07")
 def test_a_privileged_pipeline_asks_for_the_password_once(account: Account) -> None:
     account.may("ALL=(ALL) ALL")
     with account.gate() as gate:
@@ -194,6 +208,22 @@ def test_the_time_limit_ends_what_root_owns(account: Account, words: Sequence[st
         gate.terminal.wait_for(AS_ROOT_QUESTION)
         gate.terminal.type("y")
         assert finished(again) == (0, "0\n", "")
+
+
+@proves("GATE-EXE-04")
+def test_what_sudo_does_not_let_us_end_is_named_and_holds_nobody_up(account: Account) -> None:
+    found = shutil.which("sleep", path=account.env()["PATH"])
+    account.may(f"ALL=(root) NOPASSWD: {found}")
+    with account.gate(STRINGD_GATE_EXEC_TIMEOUT="1") as gate:
+        asked = account.request(gate, "sleep", "9")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        assert finished(asked) == (1, "", "Error: command timed out after 1s\n")
+        gate.terminal.wait_for("Still running as root: end it with sudo kill -9 ")
+        again = account.request(gate, "sleep", "0")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        assert finished(again) == (0, "", "")
 
 
 @proves("GATE-END-01")

@@ -18,7 +18,7 @@ from stringd.gate.capture import Capture
 from stringd.gate.decide import Permit
 from stringd.gate.environment import plain_environment, sudo_words
 from stringd.gate.errors import TroubleError, os_text
-from stringd.gate.processes import ALL_SIGNALS, Child, end
+from stringd.gate.processes import ALL_SIGNALS, QUIET, Child, end
 from stringd.gate.resolve import confirm, resolve
 from stringd.gate.watch import READABLE, Watch
 from stringd.wire.gate import Stage
@@ -83,14 +83,14 @@ class Executor:
         started = time.monotonic()
         pipeline = _Pipeline(permit, self._own_env)
         try:
-            if pipeline.may_ask_twice:
-                pipeline.authenticate(watch, started + self._time_limit, lend)
-            pipeline.start()
             if permit.request.privileged:
+                # First the terminal, then sudo: one that finds itself in the background may give up
+                # where it would have asked.
+                pipeline.open_group()
                 with lend(pipeline.group):
-                    pipeline.pump(watch, started + self._time_limit)
+                    pipeline.run(watch, started + self._time_limit)
             else:
-                pipeline.pump(watch, started + self._time_limit)
+                pipeline.run(watch, started + self._time_limit)
         except TimeoutError:
             raise self._overrun(pipeline) from None
         finally:
@@ -114,6 +114,7 @@ class _Pipeline:
         self._streams: dict[int, Capture] = {}
         self._stdout = Capture()
         self._stderrs = [Capture() for _ in self._request.pipeline]
+        self._group_opener: Child | None = None
         self.group = 0
 
     @property
@@ -125,15 +126,31 @@ class _Pipeline:
         """Whether more than one sudo might ask for a password; root is never asked."""
         return self._request.privileged and not self.is_single and os.geteuid() != 0
 
-    def authenticate(self, watch: Watch, deadline: float, lend: Lend) -> None:
+    def run(self, watch: Watch, deadline: float) -> None:
+        """From the first process to the last. Raises `TimeoutError` at the deadline."""
+        if self.may_ask_twice:
+            self.authenticate(watch, deadline)
+        self.start()
+        self.pump(watch, deadline)
+
+    def open_group(self) -> None:
+        """Have a process group before anything is in it; it lasts until its opener is reaped."""
+        with self._naming(0):
+            path = confirm(resolve("true"))
+            pid = os.posix_spawn(
+                path, ["true"], {}, file_actions=QUIET, setpgroup=0, setsigdef=ALL_SIGNALS
+            )
+        self._group_opener = Child(pid)
+        self.group = pid
+
+    def authenticate(self, watch: Watch, deadline: float) -> None:
         """Let sudo ask once before the first stage: several asking at once share one keyboard."""
         sudo = self._sudo or "sudo"
         with self._naming(0):
             pid = self._spawn_in_group(sudo, ["sudo", "-v"], [])
         child = self._children[0] = Child(pid)
-        with lend(pid):
-            if not watch.wait({child.pidfd: READABLE}, deadline - time.monotonic(), caller=False):
-                raise TimeoutError
+        if not watch.wait({child.pidfd: READABLE}, deadline - time.monotonic(), caller=False):
+            raise TimeoutError
         if (code := self._children.pop(0).reap()) != 0:
             raise TroubleError(f"sudo did not authenticate (exit code {code})")
 
@@ -173,6 +190,8 @@ class _Pipeline:
             os.close(descriptor)
         self._streams.clear()
         self.end()
+        if self._group_opener is not None:
+            self._group_opener.reap()
 
     def outcome(self, started: float) -> Outcome:
         codes = tuple(self._codes[index] for index in range(len(self._stderrs)))

@@ -5,13 +5,12 @@ import shlex
 import threading
 from typing import Final
 
-from stringd.gate.processes import ALL_SIGNALS, Child
+from stringd.gate.processes import ALL_SIGNALS, QUIET, Child
 from stringd.gate.resolve import resolve
 
 TITLE: Final = "stringd gate"
 HOOK_SECONDS: Final = 10.0
 _MAX_NAME: Final = 40
-_QUIET: Final = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
 
 
 class Hook:
@@ -31,7 +30,7 @@ class Hook:
                 program.path,
                 words,
                 os.environ,
-                file_actions=_QUIET,
+                file_actions=QUIET,
                 setsid=True,
                 setsigmask=[],
                 setsigdef=ALL_SIGNALS,

@@ -13,7 +13,7 @@ from stringd.gate.resolve import resolve
 
 GRACE_SECONDS: Final = 2.0
 _ROUNDS: Final = 3
-_QUIET: Final = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+QUIET: Final = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
 ALL_SIGNALS: Final = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
@@ -141,7 +141,7 @@ def _kill_as_root(sudo: str, pids: list[int]) -> None:
     words = [sudo, "-n", "--", kill, "-KILL", *map(str, pids)]
     try:
         pid = os.posix_spawn(
-            sudo, words, os.environ, file_actions=_QUIET, setsigmask=[], setsigdef=ALL_SIGNALS
+            sudo, words, os.environ, file_actions=QUIET, setsigmask=[], setsigdef=ALL_SIGNALS
         )
     except OSError:
         return
