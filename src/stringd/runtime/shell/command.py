@@ -41,9 +41,17 @@ class Command:
         return self.status is not None
 
     def without_farewell(self, text: str) -> str:
-        """The output without the word an interactive bash says when it is told to `exit`."""
-        told = _EXIT.search(self.text) is not None
-        return text.removesuffix("exit").rstrip() if told else text
+        """The output without the word an interactive bash says when it is told to `exit`.
+
+        Only what an EXIT trap prints comes after it.
+        """
+        if _EXIT.search(self.text) is None:
+            return text
+        lines = text.split("\n")
+        if text.endswith("exit") or "exit" not in lines:
+            return text.removesuffix("exit").rstrip()
+        del lines[len(lines) - 1 - lines[::-1].index("exit")]
+        return "\n".join(lines)
 
     def finish(self, status: int) -> None:
         if self.status is None:
