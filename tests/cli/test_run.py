@@ -143,6 +143,15 @@ def test_a_completed_run_has_nothing_to_resume_and_is_left_as_it_was(daemon: Dae
     assert "run done is not running" in stringd(daemon, "runs", "stop", "done").stderr
 
 
+def test_a_run_is_deleted(daemon: Daemon) -> None:
+    path = write(daemon, "gone.yaml", strategy(sequential("a"), a=scripted("one")))
+    assert stringd(daemon, "run", path, "--run-id", "gone", "-i", "go").returncode == 0
+    deleted = stringd(daemon, "runs", "delete", "gone", "--json")
+    assert (deleted.returncode, json.loads(deleted.stdout)) == (0, {"deleted": "gone"})
+    again = stringd(daemon, "runs", "delete", "gone")
+    assert (again.returncode, again.stderr) == (1, "stringd: Run not found: gone\n")
+
+
 def test_strategies_lists_and_checks(daemon: Daemon) -> None:
     folder = daemon.directory / ".stringd" / "strategies"
     folder.mkdir(parents=True, exist_ok=True)

@@ -58,5 +58,6 @@ ALL = [
     Requirement("RUN-35", "A prompt open at a crash keeps its id and answers.", f"{_SPEC} 21.5"),
     Requirement("RUN-36", "On request a call under way can be steered.", f"{_SPEC} 21.4"),
     Requirement("RUN-37", "Old events are forgotten; numbers and history stay.", f"{_SPEC} 21.2"),
+    Requirement("RUN-38", "Strategies are found, runs deleted over the wire.", f"{_SPEC} 21.8"),
     Requirement("RUN-32", "Timelines of the reference can be listed and continued.", f"{_SPEC} 22"),
 ]

@@ -294,6 +294,8 @@ OPT_IN: dict[str, dict[str, Check]] = {
     "steer_delivered": {"runId": text, "text": text, "agentName": text},
     "steer_undelivered": {"runId": text, "text": text},
     "run_timeline": {"run": mapping, "conversation": HISTORY, "error_": _ERROR_INFO},
+    "run_deleted": {"runId": text},
+    "discovered_strategies": {"strategies": items(mapping), "warnings": items(mapping)},
 }
 """Types of ours; only a client that asked for them may get one."""
 

@@ -78,4 +78,4 @@ async def test_a_timeline_is_shown_without_preparing_the_run(
     server: RunsServer, watcher: Watcher
 ) -> None:
     assert (await watcher.ask("get_timeline", runId="nope"))["code"] == "RUN_NOT_FOUND"
-    assert (await watcher.ask("get_timeline", runId="../x"))["code"] == "PREPARE_FAILED"
+    assert (await watcher.ask("get_timeline", runId="../x"))["code"] == "RUN_NOT_FOUND"

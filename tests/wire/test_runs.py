@@ -153,9 +153,9 @@ def test_a_refused_frame_echoes_its_request_id_whatever_it_is(request_id: Any) -
     assert refusal.request_id == request_id
 
 
-def test_the_daemon_knows_exactly_the_protocols_requests_and_one_of_its_own() -> None:
+def test_the_daemon_knows_exactly_the_protocols_requests_and_some_of_its_own() -> None:
     tags = [kind.__struct_config__.tag for kind in get_args(ClientMessage)]
-    assert tags == [*KNOWN, "get_timeline"]
+    assert tags == [*KNOWN, "get_timeline", "delete_run", "discover_strategies"]
 
 
 def test_unknown_keys_are_ignored() -> None:

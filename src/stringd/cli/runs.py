@@ -1,4 +1,4 @@
-"""`stringd runs`: list, show, resume and stop runs."""
+"""`stringd runs`: list, show, resume, stop and delete runs."""
 
 import argparse
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from stringd.wire.runs.types import ErrorInfo, RunOverview
 def main(name: str, argv: Sequence[str]) -> int:
     """Run `stringd runs`."""
     parser = argparse.ArgumentParser(
-        prog=f"stringd {name}", description="List, show, resume or stop runs."
+        prog=f"stringd {name}", description="List, show, resume, stop or delete runs."
     )
     commands = parser.add_subparsers(dest="command", metavar="command")
     listing = commands.add_parser("list", help="every run on disk, newest first (the default)")
@@ -27,12 +27,13 @@ def main(name: str, argv: Sequence[str]) -> int:
     show = commands.add_parser("show", help="what was said in a run")
     resume = commands.add_parser("resume", help="go on after the last completed step")
     stop = commands.add_parser("stop", help="stop a run")
-    for each in (show, resume, stop):
+    delete = commands.add_parser("delete", help="forget a run, its history included")
+    for each in (show, resume, stop, delete):
         each.add_argument("run_id", help="the run, as `stringd runs` lists it")
     add_view_options(resume)
-    for each in (listing, show, stop):
+    for each in (listing, show, stop, delete):
         each.add_argument("--json", action="store_true", help="print JSON")
-    for each in (listing, show, resume, stop):
+    for each in (listing, show, resume, stop, delete):
         add_port(each)
     arguments = list(argv)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
@@ -43,8 +44,7 @@ def main(name: str, argv: Sequence[str]) -> int:
         ensure_daemon(port)
     except UsageError as error:
         return fail(error)
-    work = {"list": _list, "show": _show, "resume": _resume, "stop": _stop}[args.command]
-    return run_async(work(port, args))
+    return run_async(_WORK[args.command](port, args))
 
 
 async def _list(port: int, args: argparse.Namespace) -> int:
@@ -131,3 +131,14 @@ async def _stop(port: int, args: argparse.Namespace) -> int:
     stopped = msgspec.json.encode({"stopped": args.run_id}).decode()
     print(stopped if args.json else visible(f"stopped {args.run_id}"))
     return 0
+
+
+async def _delete(port: int, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        await client.ask(r.DeleteRun(run_id=args.run_id))
+    deleted = msgspec.json.encode({"deleted": args.run_id}).decode()
+    print(deleted if args.json else visible(f"deleted {args.run_id}"))
+    return 0
+
+
+_WORK = {"list": _list, "show": _show, "resume": _resume, "stop": _stop, "delete": _delete}

@@ -183,6 +183,13 @@ class FileRunStore:
     def drop_selection(self, run_id: str) -> None:
         self._selection(run_id).unlink(missing_ok=True)
 
+    def delete(self, run_id: str) -> None:
+        self.release(run_id)
+        self._overviews.pop(run_id, None)
+        # The timeline goes first: a run without one does not exist.
+        for path in (self._timeline(run_id), self._broadcasts(run_id), self._selection(run_id)):
+            Path(path).unlink(missing_ok=True)
+
     def release(self, run_id: str) -> None:
         for path in (self._timeline(run_id), self._broadcasts(run_id)):
             fd = self._open.pop(path, None)

@@ -34,8 +34,14 @@ class KnownRuns:
         self._runs.pop(run.id, None)
         self._runs[run.id] = run
 
+    def drop(self, run: Run) -> None:
+        """Take back what was only being prepared."""
+        self._runs.pop(run.id, None)
+
     def remove(self, run_id: str) -> None:
+        """Know nothing of it any more."""
         self._runs.pop(run_id, None)
+        self.interrupted.pop(run_id, None)
 
     @property
     def active(self) -> int:

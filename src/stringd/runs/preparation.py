@@ -100,10 +100,11 @@ class Preparation:
         """A failed preparation leaves things as they were; a stopped one stays stopped."""
         if not run.live and earlier is None:
             return
-        self._known.remove(run.id)
-        if earlier is not None:
-            earlier.subscribers, earlier.seq = run.subscribers, run.seq
-            self._known.add(earlier)
+        if earlier is None:
+            self._known.drop(run)
+            return
+        earlier.subscribers, earlier.seq = run.subscribers, run.seq
+        self._known.add(earlier)
 
     async def _attach(self, run: Run, client: Client, request_id: Any) -> None:
         prepared = run.prepared

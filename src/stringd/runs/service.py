@@ -8,7 +8,6 @@ from typing import Final
 
 from msgspec import UNSET
 
-from stringd.runs import timeline
 from stringd.runs.answers import Answers
 from stringd.runs.audience import Client
 from stringd.runs.conduct import Conduct
@@ -17,6 +16,7 @@ from stringd.runs.equipment import Equipment
 from stringd.runs.errors import RefusedError
 from stringd.runs.execution import Executor
 from stringd.runs.files import FileRunStore
+from stringd.runs.history import History
 from stringd.runs.journal import read_journal
 from stringd.runs.known import KnownRuns
 from stringd.runs.mcp.handlers import McpHandlers
@@ -24,7 +24,7 @@ from stringd.runs.mcp.servers import RunServers
 from stringd.runs.models.providers import ProviderDirectory
 from stringd.runs.models.registry import Models
 from stringd.runs.preparation import Preparation
-from stringd.runs.prepare import Surroundings, check_run_id, load
+from stringd.runs.prepare import Surroundings, load
 from stringd.runs.pruning import KEEP_EVENTS, Pruning
 from stringd.runs.registry import Registry
 from stringd.runs.run import RunSettings
@@ -159,7 +159,7 @@ class RunService:
 
     def _handlers(self) -> Handlers:
         conduct, answers = self._conduct, Answers(self._known, self._store)
-        around = self._around
+        around, history = self._around, History(self._known, self._store)
         directory = self.models.directory or ProviderDirectory(around.data_dir)
         sideline = Sideline(around.data_dir, around.project_dir, directory)
         mcp = McpHandlers(
@@ -184,8 +184,9 @@ class RunService:
             },
             later={
                 requests.PrepareRun: self._preparation,
-                requests.ListRuns: self._list_runs,
-                requests.GetTimeline: self._timeline,
+                requests.ListRuns: history.runs,
+                requests.GetTimeline: history.run,
+                requests.DeleteRun: history.delete,
                 **sideline.handlers(),
                 **mcp.handlers(),
             },
@@ -206,25 +207,6 @@ class RunService:
     def _unsubscribe(self, request: requests.Unsubscribe, client: Client) -> None:
         """Stop following; never an error."""
         leave(request.run_id, self._known.get(request.run_id), client)
-
-    async def _list_runs(self, request: requests.ListRuns, _client: Client) -> messages.Message:
-        """Runs on disk, newest first; those of one working directory when given."""
-        found = await asyncio.to_thread(self._store.overviews)
-        cwd = request.cwd
-        return messages.RunList(runs=[each for each in found if cwd is UNSET or each.cwd == cwd])
-
-    async def _timeline(self, request: requests.GetTimeline, _client: Client) -> messages.Message:
-        """The history of a run on disk. Raises `RefusedError`."""
-        check_run_id(request.run_id)
-        events = await asyncio.to_thread(self._store.timeline, request.run_id)
-        overview = timeline.overview(request.run_id, events)
-        if overview is None:
-            raise RefusedError("RUN_NOT_FOUND", f"Run not found: {request.run_id}")
-        return messages.RunTimeline(
-            run=overview,
-            conversation=timeline.conversation(events),
-            error=timeline.last_error(events) or UNSET,
-        )
 
     def _servers_of(self, run_id: str) -> RunServers | None:
         run = self._known.get(run_id)

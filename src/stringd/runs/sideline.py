@@ -1,4 +1,4 @@
-"""Requests beside the runs: providers, credentials, the trash, and the hub there is none of."""
+"""Requests beside the runs: strategies at hand, providers, credentials, trash; no hub."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,9 +17,10 @@ from stringd.runs.models.credentials import (
     VaultError,
 )
 from stringd.runs.models.providers import ProviderDirectory
+from stringd.runs.strategy.discover import Found, discover
 from stringd.runs.trash import Trash
 from stringd.wire.runs import messages, requests
-from stringd.wire.runs.catalog import TrashWorkspace
+from stringd.wire.runs.catalog import DiscoveredStrategy, StrategyWarning, TrashWorkspace
 
 Handler = Callable[[Any, Client], Awaitable[messages.Message | None]]
 
@@ -42,6 +43,7 @@ class Sideline:
             requests.TrashList: self._trash_list,
             requests.TrashRestore: self._trash_restore,
             requests.TrashClear: self._trash_clear,
+            requests.DiscoverStrategies: self._discover,
             requests.HubList: _no_hub,
             requests.HubInstall: _no_hub,
             requests.HubUpdate: _no_hub,
@@ -107,8 +109,29 @@ class Sideline:
         cleared, freed = await asyncio.to_thread(trash.clear)
         return messages.TrashClearResult(cleared=cleared, bytes_freed=freed)
 
+    async def _discover(
+        self, request: requests.DiscoverStrategies, _client: Client
+    ) -> messages.Message:
+        cwd = self._project_dir / (_given(request.cwd) or "")
+        found = await asyncio.to_thread(discover, cwd, self._data_dir)
+        return messages.DiscoveredStrategies(
+            strategies=[_discovered(each) for each in found.strategies],
+            warnings=[StrategyWarning(path=str(w.path), reason=w.reason) for w in found.warnings],
+        )
+
     def _trash(self, cwd: str) -> Trash:
         return Trash(self._data_dir / "trash", self._project_dir / cwd)
+
+
+def _discovered(found: Found) -> DiscoveredStrategy:
+    return DiscoveredStrategy(
+        name=found.name,
+        label=found.label,
+        description=found.description or UNSET,
+        path=str(found.path),
+        origin=found.origin,
+        manifest_path=str(found.manifest) if found.manifest else UNSET,
+    )
 
 
 async def _no_hub(_request: requests.Request, _client: Client) -> messages.Message:

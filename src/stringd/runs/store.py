@@ -50,6 +50,10 @@ class RunStore(Protocol):
 
     def drop_selection(self, run_id: str) -> None: ...
 
+    def delete(self, run_id: str) -> None:
+        """Forget everything about a run that rests."""
+        ...
+
     def release(self, run_id: str) -> None:
         """The run rests; keep nothing open for it."""
         ...

@@ -1,4 +1,4 @@
-"""Values of the provider, trash and hub messages."""
+"""Values of the messages about providers, the trash, the hub and strategies at hand."""
 
 from typing import Any, Literal
 
@@ -96,3 +96,21 @@ class HubPackage(Value, kw_only=True):
     environment: Any = UNSET
     permissions: Any = UNSET
     links: Any = UNSET
+
+
+class DiscoveredStrategy(Value, kw_only=True):
+    """A strategy file at hand. `manifest_path` is its project's, to prepare it with."""
+
+    name: str
+    label: str
+    description: str | UnsetType = UNSET
+    path: str
+    origin: str
+    manifest_path: str | UnsetType = UNSET
+
+
+class StrategyWarning(Value, kw_only=True):
+    """A file that looks like a strategy and is none."""
+
+    path: str
+    reason: str

@@ -133,6 +133,19 @@ class RunTimeline(Message, tag="run_timeline", kw_only=True):
     error: ErrorInfo | UnsetType = UNSET
 
 
+class RunDeleted(Message, tag="run_deleted", kw_only=True):
+    """Ours, in answer to `delete_run`."""
+
+    run_id: str
+
+
+class DiscoveredStrategies(Message, tag="discovered_strategies", kw_only=True):
+    """Ours, in answer to `discover_strategies`: what can be prepared, and files that cannot."""
+
+    strategies: list[catalog.DiscoveredStrategy]
+    warnings: list[catalog.StrategyWarning]
+
+
 class Broadcast(Message, kw_only=True):
     """`seq` counts a run's broadcasts without a gap, across segments and restarts."""
 
@@ -236,6 +249,8 @@ DaemonMessage = (
     | HubPackages
     | SteerDelivered
     | RunTimeline
+    | RunDeleted
+    | DiscoveredStrategies
     | SteerUndelivered
     | StrategyStarted
     | StrategyCompleted

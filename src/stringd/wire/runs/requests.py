@@ -171,6 +171,16 @@ class GetTimeline(OfRun, tag="get_timeline", frozen=True, kw_only=True):
     """Ours: the history of a run on disk."""
 
 
+class DeleteRun(OfRun, tag="delete_run", frozen=True, kw_only=True):
+    """Ours: forget a run that is not live, its history included."""
+
+
+class DiscoverStrategies(Request, tag="discover_strategies", frozen=True, kw_only=True):
+    """Ours: which strategies could be run from a directory."""
+
+    cwd: Filled | UnsetType = UNSET
+
+
 class HubList(Request, tag="hub_list", frozen=True, kw_only=True):
     pass
 
@@ -219,4 +229,6 @@ ClientMessage = (
     | HubRemove
     | Ping
     | GetTimeline
+    | DeleteRun
+    | DiscoverStrategies
 )

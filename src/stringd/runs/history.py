@@ -1,0 +1,59 @@
+"""Runs on disk: listed, looked into, deleted."""
+
+import asyncio
+
+from msgspec import UNSET
+
+from stringd.runs.audience import Client
+from stringd.runs.errors import PrepareError, RefusedError
+from stringd.runs.known import KnownRuns
+from stringd.runs.prepare import check_run_id
+from stringd.runs.store import RunStore
+from stringd.runs.timeline import AnyEvent, conversation, last_error, overview
+from stringd.wire.runs import messages, requests
+
+
+class History:
+    def __init__(self, known: KnownRuns, store: RunStore) -> None:
+        self._known = known
+        self._store = store
+
+    async def runs(self, request: requests.ListRuns, _client: Client) -> messages.Message:
+        """Newest first; those of one working directory when given."""
+        found = await asyncio.to_thread(self._store.overviews)
+        cwd = request.cwd
+        return messages.RunList(runs=[each for each in found if cwd is UNSET or each.cwd == cwd])
+
+    async def run(self, request: requests.GetTimeline, _client: Client) -> messages.Message:
+        """What was said in a run. Raises `RefusedError`."""
+        events = await self._events(request.run_id)
+        seen = overview(request.run_id, events)
+        if seen is None:
+            raise _unknown(request.run_id)
+        return messages.RunTimeline(
+            run=seen, conversation=conversation(events), error=last_error(events) or UNSET
+        )
+
+    async def delete(self, request: requests.DeleteRun, _client: Client) -> messages.Message:
+        """Forget a run for good, unless it is live. Raises `RefusedError`."""
+        run_id = request.run_id
+        kept = bool(await self._events(run_id))
+        run = self._known.get(run_id)
+        if run is not None and (run.live or run.task is not None):
+            raise RefusedError("RUN_ACTIVE", f"Run is active: {run_id}. Stop it first.")
+        if run is None and not kept:
+            raise _unknown(run_id)
+        self._known.remove(run_id)
+        self._store.delete(run_id)
+        return messages.RunDeleted(run_id=run_id)
+
+    async def _events(self, run_id: str) -> list[AnyEvent]:
+        try:
+            check_run_id(run_id)
+        except PrepareError:
+            raise _unknown(run_id) from None
+        return await asyncio.to_thread(self._store.timeline, run_id)
+
+
+def _unknown(run_id: str) -> RefusedError:
+    return RefusedError("RUN_NOT_FOUND", f"Run not found: {run_id}")
