@@ -12,13 +12,17 @@ Json = dict[str, Any]
 
 @dataclass
 class Reply:
-    """What to send. `cut` drops the connection in the middle; `hold` waits before the rest."""
+    """What to send. `cut` drops the connection at the end; `hold` waits before piece `hold_at`.
+
+    Before piece -1 not even the status line is sent.
+    """
 
     chunks: Sequence[bytes] = ()
     status: str = "200 OK"
     headers: Json = field(default_factory=dict)
     cut: bool = False
     hold: asyncio.Event | None = None
+    hold_at: int = 1
     content_type: str = "text/event-stream"
 
 
@@ -37,6 +41,7 @@ class ModelServer:
         self.asked: list[Asked] = []
         self.left = asyncio.Event()
         self.sent_first = asyncio.Event()
+        self.held = asyncio.Event()
         self.port = 0
 
     @property
@@ -61,24 +66,21 @@ class ModelServer:
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
         self.asked.append(Asked(line.split()[1], headers, json.loads(raw or b"{}")))
         reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
+        watch = asyncio.create_task(reader.read(1)) if reply.hold else None
+        if reply.hold_at == -1 and await self._left(reply, watch):
+            return False
         extra = "".join(f"{key}: {value}\r\n" for key, value in reply.headers.items())
         writer.write(
             f"HTTP/1.1 {reply.status}\r\nContent-Type: {reply.content_type}\r\n{extra}"
             "Transfer-Encoding: chunked\r\n\r\n".encode()
         )
-        watch = asyncio.create_task(reader.read(1)) if reply.hold else None
-        for number, chunk in enumerate(reply.chunks):
-            if number == 1 and reply.hold is not None:
-                assert watch is not None
-                waiting = asyncio.create_task(reply.hold.wait())
-                await asyncio.wait((watch, waiting), return_when=asyncio.FIRST_COMPLETED)
-                waiting.cancel()
-                if watch.done():
-                    self.left.set()
-                    return False
-            writer.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
-            await writer.drain()
-            self.sent_first.set()
+        for number, chunk in enumerate((*reply.chunks, b"")):
+            if number == reply.hold_at and await self._left(reply, watch):
+                return False
+            if chunk:
+                writer.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+                await writer.drain()
+                self.sent_first.set()
         if watch is not None:
             watch.cancel()
             await asyncio.wait((watch,))
@@ -88,6 +90,18 @@ class ModelServer:
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
+
+    async def _left(self, reply: Reply, watch: "asyncio.Task[bytes] | None") -> bool:
+        """Wait to be let on; whether the client went away meanwhile."""
+        if reply.hold is None or watch is None:
+            return False
+        self.held.set()
+        waiting = asyncio.create_task(reply.hold.wait())
+        await asyncio.wait((watch, waiting), return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if watch.done():
+            self.left.set()
+        return watch.done()
 
 
 @asynccontextmanager
@@ -107,7 +121,7 @@ def failure(status: str, message: str, **headers: Any) -> Reply:
     return Reply([body], status, headers, content_type="application/json")
 
 
-def _event(data: Any, name: str | None = None) -> bytes:
+def event(data: Any, name: str | None = None) -> bytes:
     lead = f"event: {name}\n" if name else ""
     return f"{lead}data: {data if isinstance(data, str) else json.dumps(data)}\n\n".encode()
 
@@ -116,12 +130,12 @@ def openai(*deltas: Json, finish: str | None = "stop", **more: Any) -> Reply:
     """A chat completion stream of these deltas."""
     base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     chunks = [
-        _event({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        event({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
         for delta in deltas
     ]
     if finish:
         chunks.append(
-            _event({**base, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+            event({**base, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
         )
         usage = {
             "prompt_tokens": 11,
@@ -130,7 +144,7 @@ def openai(*deltas: Json, finish: str | None = "stop", **more: Any) -> Reply:
             "prompt_tokens_details": {"cached_tokens": 4},
             "completion_tokens_details": {"reasoning_tokens": 2},
         }
-        chunks += [_event({**base, "choices": [], "usage": usage}), _event("[DONE]")]
+        chunks += [event({**base, "choices": [], "usage": usage}), event("[DONE]")]
     return Reply(chunks, **more)
 
 
@@ -165,19 +179,19 @@ def anthropic(*blocks: Json, stop: str | None = "end_turn", **more: Any) -> Repl
         "stop_sequence": None,
         "usage": usage,
     }
-    chunks = [_event({"type": "message_start", "message": message}, "message_start")]
+    chunks = [event({"type": "message_start", "message": message}, "message_start")]
     for index, block in enumerate(blocks):
         start = {"type": "content_block_start", "index": index, "content_block": block["start"]}
-        chunks.append(_event(start, "content_block_start"))
+        chunks.append(event(start, "content_block_start"))
         for delta in block["deltas"]:
-            event = {"type": "content_block_delta", "index": index, "delta": delta}
-            chunks.append(_event(event, "content_block_delta"))
-        chunks.append(_event({"type": "content_block_stop", "index": index}, "content_block_stop"))
+            data = {"type": "content_block_delta", "index": index, "delta": delta}
+            chunks.append(event(data, "content_block_delta"))
+        chunks.append(event({"type": "content_block_stop", "index": index}, "content_block_stop"))
     if stop:
         ended = {"stop_reason": stop, "stop_sequence": None}
         delta = {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 5}}
-        chunks.append(_event(delta, "message_delta"))
-        chunks.append(_event({"type": "message_stop"}, "message_stop"))
+        chunks.append(event(delta, "message_delta"))
+        chunks.append(event({"type": "message_stop"}, "message_stop"))
     return Reply(chunks, **more)
 
 

@@ -428,7 +428,7 @@ async def test_the_first_use_says_that_it_is_loading_and_later_ones_do_not(
     )
     messages, _ = await run(monkeypatch, tmp_path, source, servers.openai_text("x"))
     said = [record.message for record in caplog.records if "loading" in record.message]
-    assert said == ["loading the model libraries; this happens once"]
+    assert said == ["loading the model libraries for openai; this happens once"]
     assert notes(messages) == [said[0], None]
     assert kinds(messages)[2:6] == ["a:step-start", "a:text", "a:output", "a:done"]
 

@@ -15,7 +15,12 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
         ("0", 0.0),
         ("1.5", 1.5),
         ("-3", 0.0),
-        ("99999", 300.0),
+        ("99999", 99999.0),
+        ("inf", None),
+        ("nan", None),
+        ("Thu, 01 Jan 2026 00:00:07 -0000", 7.0),
+        ("Thu, 01 Jan 2026 01:00:07 +0100", 7.0),
+        ("Thu, 99 Foo 2026", None),
         ("Thu, 01 Jan 2026 00:00:07 GMT", 7.0),
         ("Wed, 31 Dec 2025 00:00:00 GMT", 0.0),
         ("", None),
@@ -23,7 +28,12 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
     ],
 )
 def test_retry_after_is_seconds_or_a_date(text: str, seconds: float | None) -> None:
-    assert retry_after({"retry-after": text}, NOW) == seconds
+    assert retry_after({"Retry-After": text}, NOW) == seconds
+
+
+def test_milliseconds_are_more_exact() -> None:
+    assert retry_after({"retry-after-ms": "250", "retry-after": "1"}, NOW) == 0.25
+    assert retry_after({"retry-after-ms": "soon", "retry-after": "1"}, NOW) == 1.0
 
 
 @pytest.mark.parametrize("attempt", range(12))

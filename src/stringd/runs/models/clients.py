@@ -1,31 +1,58 @@
-"""The library's clients and models. Imported on first use only."""
+"""The library's clients and models. Imported on first use only, and slowly: see `load`."""
 
+import ssl
 from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import httpx2
 
+from stringd.runs.models.ending import end_with_last_event
+
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
 
-    from stringd.runs.models.providers import Access
+    from stringd.runs.models.providers import Access, Family
 
 # A model may think long before its first word; a connection is there at once or not at all.
 _TIMEOUT: Final = httpx2.Timeout(600.0, connect=10.0)
 
 
+def load(family: "Family") -> None:
+    """Import everything `build` needs; it takes seconds, so a thread should do it."""
+    _certificates()
+    import_module(f"pydantic_ai.models.{family}")
+    import_module(f"pydantic_ai.providers.{family}")
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: it is most of what a new client costs."""
+    return httpx2.create_ssl_context()
+
+
 def build(access: "Access", model_id: str) -> "TheirModel":
     """A model with a client of its own. Nothing is sent yet."""
-    client = httpx2.AsyncClient(timeout=_TIMEOUT)
+    client = httpx2.AsyncClient(timeout=_TIMEOUT, verify=_certificates())
     if access.family == "anthropic":
-        from anthropic import AsyncAnthropic
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
+        return _anthropic(access, model_id, client)
+    return _openai(access, model_id, client)
 
-        anthropic = AsyncAnthropic(
-            api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
-        )
-        return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=anthropic))
+
+def _anthropic(access: "Access", model_id: str, client: httpx2.AsyncClient) -> "TheirModel":
+    from anthropic import AsyncAnthropic
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    client.event_hooks = {"response": [end_with_last_event]}
+    anthropic = AsyncAnthropic(
+        api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
+    )
+    return AnthropicModel(model_id, provider=AnthropicProvider(anthropic_client=anthropic))
+
+
+def _openai(access: "Access", model_id: str, client: httpx2.AsyncClient) -> "TheirModel":
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.profiles import merge_profile
     from pydantic_ai.profiles.openai import OpenAIModelProfile

@@ -73,7 +73,7 @@ def secret_of(credential: Credential) -> str:
         case OauthToken(token):
             return token
         case CustomData(data):
-            return str(data.get("apiKey", ""))
+            return str(data.get("apiKey") or "")
 
 
 class VaultError(Exception):

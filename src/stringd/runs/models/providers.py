@@ -130,11 +130,18 @@ class ProviderDirectory:
             )
         if access is None:
             raise ModelError(_no_credential(provider_id))
+        if not (access.key.isascii() and access.key.isprintable()):
+            # Libraries quote in their errors what they could not send.
+            raise ModelError(
+                f'Provider resolution failed for "{provider_id}": '
+                "its credential holds characters that cannot be sent in a header."
+            )
         info = self.catalog.model(provider_id, setup.model_id)
         return RemoteModel(
             f"{provider_id}/{setup.model_id}",
             lambda: self._theirs(access, setup.model_id),
             self._library,
+            family=access.family,
             options=setup.options,
             mask=self.credentials.mask,
             context_window=_number(info.context_window) if info else None,
@@ -152,7 +159,7 @@ class ProviderDirectory:
         data = credential.data if isinstance(credential, CustomData) else {}
         if isinstance(data.get("baseURL"), str):
             base_url = data["baseURL"]
-        key = secret_of(credential) if credential else ""
+        key = secret_of(credential).strip() if credential else ""
         if not key and known.credential_type != "none" and not _is_loopback(base_url):
             return None
         return Access(known.family, base_url, key or "none")
@@ -295,7 +302,7 @@ def _custom_access(credential: Credential | None) -> Access | None:
     base_url = data.get("baseURL")
     if not isinstance(base_url, str):
         return None
-    return Access("openai", base_url, str(data.get("apiKey") or "none"))
+    return Access("openai", base_url, secret_of(CustomData(dict(data))).strip() or "none")
 
 
 def _is_loopback(url: str) -> bool:

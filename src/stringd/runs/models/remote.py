@@ -4,38 +4,51 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from stringd.runs.errors import ModelError
 from stringd.runs.models.port import Delayed, ModelEvent, ModelRequest, Price
-from stringd.runs.models.retries import DEFAULT_RETRIES, pause, worth_retrying
+from stringd.runs.models.retries import DEFAULT_RETRIES, PATIENCE_SECONDS, pause, worth_retrying
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
 
+    from stringd.runs.models.providers import Family
+
 log = logging.getLogger(__name__)
 
 
-LOADING: Final = "loading the model libraries; this happens once"
-
-
 class Library:
-    """The model library: imported once, in a thread, with a line in the log that says so."""
+    """The model libraries: imported once for each family, in a thread, and said so."""
 
     def __init__(self) -> None:
         self._lock: asyncio.Lock | None = None
-        self.loaded = False
+        self._loaded: set[str] = set()
 
-    async def load(self, load: Callable[[], object]) -> None:
-        if self.loaded:
-            return
+    def delay(self, family: "Family") -> str | None:
+        """Why the next use takes longer, or None."""
+        if family in self._loaded:
+            return None
+        return f"loading the model libraries for {family}; this happens once"
+
+    async def load(self, family: "Family") -> None:
+        """Raises `ImportError`."""
         self._lock = self._lock or asyncio.Lock()
         async with self._lock:
-            if not self.loaded:
+            why = self.delay(family)
+            if why is not None:
                 # A warning: whoever watches the daemon should see why this answer takes longer.
-                log.warning(LOADING)
-                await asyncio.to_thread(load)
-                self.loaded = True
+                log.warning("%s", why)
+                await asyncio.to_thread(_import, family)
+                self._loaded.add(family)
+
+
+def _import(family: "Family") -> None:
+    import_module("stringd.runs.models.exchange")
+    from stringd.runs.models.clients import load
+
+    load(family)
 
 
 class RemoteModel:
@@ -47,6 +60,7 @@ class RemoteModel:
         build: Callable[[], "TheirModel"],
         library: Library,
         *,
+        family: "Family",
         options: Mapping[str, Any],
         mask: Callable[[str], str],
         context_window: int | None = None,
@@ -59,12 +73,13 @@ class RemoteModel:
         self._name = name
         self._build = build
         self._library = library
+        self._family = family
         self._options = dict(options)
         self._mask = mask
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        if not self._library.loaded:
-            yield Delayed(LOADING)
+        if (why := self._library.delay(self._family)) is not None:
+            yield Delayed(why)
         model = await self._ready()
         from stringd.runs.models.exchange import ProviderFailure, exchange
 
@@ -83,13 +98,15 @@ class RemoteModel:
                 if attempt == retries or not worth_retrying(failure.status):
                     raise ModelError(_given_up(message, attempt)) from None
                 wait = pause(attempt, failure.headers)
+                if wait > PATIENCE_SECONDS:
+                    raise ModelError(f"{message} (it asks to wait {wait:.0f} s)") from None
                 log.warning("%s; asking again in %.1f s", message, wait)
                 yield Delayed(f"{message}; asking again in {wait:.1f} s")
                 await asyncio.sleep(wait)
 
     async def _ready(self) -> "TheirModel":
         try:
-            await self._library.load(_import_library)
+            await self._library.load(self._family)
             return self._build()
         except ImportError as error:
             raise ModelError(
@@ -100,7 +117,3 @@ class RemoteModel:
 
 def _given_up(message: str, attempt: int) -> str:
     return message if attempt == 0 else f"{message} (asked {attempt + 1} times)"
-
-
-def _import_library() -> None:
-    import stringd.runs.models.exchange  # noqa: F401

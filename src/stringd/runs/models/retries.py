@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from random import random
 from typing import Final
 
@@ -11,7 +12,7 @@ _STATUSES: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 _FIRST_SECONDS: Final = 0.5
 _LONGEST_SECONDS: Final = 30.0
 # A provider that wants more patience than this is down, and the run should say so.
-_LONGEST_ASKED: Final = 300.0
+PATIENCE_SECONDS: Final = 300.0
 
 
 def worth_retrying(status: int | None) -> bool:
@@ -31,12 +32,29 @@ def pause(attempt: int, headers: Mapping[str, str] | None, now: datetime | None 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """What `Retry-After` asks for, as seconds or as a date; None when it says nothing usable."""
-    text = headers.get("retry-after", "").strip()
-    try:
-        seconds = float(text)
-    except ValueError:
+    named = {name.lower(): text.strip() for name, text in headers.items()}
+    # More exact where both are sent.
+    milliseconds = _number(named.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return max(milliseconds / 1000, 0.0)
+    text = named.get("retry-after", "")
+    seconds = _number(text)
+    if seconds is None:
         try:
-            seconds = (parsedate_to_datetime(text) - now).total_seconds()
-        except (ValueError, TypeError):
+            seconds = (_zoned(parsedate_to_datetime(text)) - now).total_seconds()
+        except (ValueError, TypeError, OverflowError):
             return None
-    return min(max(seconds, 0.0), _LONGEST_ASKED)
+    return max(seconds, 0.0)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _zoned(moment: datetime) -> datetime:
+    """A date whose zone is not told is in UTC, as HTTP wants it."""
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
