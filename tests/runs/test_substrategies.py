@@ -15,6 +15,7 @@ from tests.runs.support import (
     serving,
     strategy,
 )
+from tests.runs.tools.support import finish
 
 pytestmark = pytest.mark.anyio
 
@@ -155,3 +156,83 @@ async def test_a_strategy_outside_is_launched_only_with_a_yes(
     )
     messages = await watcher.until("strategy_completed")
     assert output(messages).startswith("Error (permission_denied): ")
+
+
+def asked_for(messages: list[Json]) -> list[str]:
+    return [m["resource"] for m in messages if m["type"] == "request_permission"]
+
+
+@pytest.mark.parametrize("form", ["absolute", "dots", "link", "home"])
+@pytest.mark.parametrize("key", ["systemPrompt", "systemPromptTemplate"])
+async def test_a_prompt_from_outside_needs_a_yes_too(
+    server: RunsServer,
+    watcher: Watcher,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    form: str,
+) -> None:
+    """An agent that can write files could otherwise read any text through a strategy of its own."""
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    for folder in (work, outside):
+        folder.mkdir()
+    monkeypatch.setenv("HOME", str(outside))
+    (outside / "secret.md").write_text("secret", "utf-8")
+    (work / "link.md").symlink_to(outside / "secret.md")
+    path = {
+        "absolute": str(outside / "secret.md"),
+        "dots": "../outside/secret.md",
+        "link": "link.md",
+        "home": "~/secret.md",
+    }[form]
+    prompt: Json = {key: path if key == "systemPrompt" else {"template": path}}
+    server.strategy(strategy(sequential("c"), c={**scripted("hi"), **prompt}), "work/mine.yaml")
+    source = server.strategy(strategy(sequential("a"), a=launching("mine.yaml")))
+    call = {"runId": "r", "strategyPath": str(source), "cwd": str(work)}
+    await watcher.ask("prepare_run", **call)
+    await watcher.send("start_run", runId="r")
+    used = await finish(watcher, ["deny"])
+    assert asked_for(used.messages) == [str(outside / "secret.md")]
+    assert used.output.startswith("Error (permission_denied): ")
+
+
+async def test_a_named_strategy_that_is_a_link_out_of_the_workspace_needs_a_yes(
+    server: RunsServer, watcher: Watcher, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("elsewhere") / "s.yaml"
+    put(server, "Child", strategy(sequential("c"), c=scripted("x")))
+    link = server.directory / ".stringd" / "strategies" / "Child.yaml"
+    link.rename(outside)
+    link.symlink_to(outside)
+    source = server.strategy(strategy(sequential("a"), a=launching("Child")))
+    await watcher.ask("prepare_run", runId="r", strategyPath=str(source))
+    await watcher.send("start_run", runId="r")
+    used = await finish(watcher, ["deny"])
+    assert asked_for(used.messages) == [str(outside)]
+
+
+async def test_a_child_works_under_the_policies_and_without_the_grants_of_its_parent(
+    server: RunsServer, watcher: Watcher, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("elsewhere") / "file"
+    outside.write_text("text", "utf-8")
+    (server.directory / "closed").write_text("secret", "utf-8")
+    paths = ["closed", str(outside)]
+    reads = [{"tools": [{"name": "read_file", "args": {"path": path}}]} for path in paths]
+    put(
+        server,
+        "Child",
+        strategy(sequential("c"), c={**scripted(*reads, "end"), "tools": ["read_file"]}),
+    )
+    parent = launching("Child")
+    parent["providerOptions"]["demo"]["script"].insert(0, reads[1])
+    parent["tools"].append("read_file")
+    source = server.strategy(strategy(sequential("a"), a=parent))
+    await watcher.ask("prepare_run", runId="r", strategyPath=str(source))
+    policy = {"runId": "r", "tool": "read_file", "mode": "read", "deny": ["closed"]}
+    await watcher.send("update_policy", **policy)
+    await watcher.send("start_run", runId="r")
+    used = await finish(watcher, ["allow-session", "deny"])
+    assert asked_for(used.messages) == [str(outside), str(outside)]
+    assert "denied by read-path-policy" in used.outputs[1]
+    assert "was denied by the user" in used.outputs[2]

@@ -1,11 +1,13 @@
-"""Agents use topics of the daemon they run in, and hear it when no gate is there."""
+"""Agents use topics of the daemon they run in, and the gate beside it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 import yaml
 from websockets.asyncio.client import connect
 
+from tests.gate.support import QUESTION, running_gate
 from tests.runs.support import Json, Watcher, sequential, strategy
 from tests.runs.tools.support import Call, agent
 from tests.support.daemon import Daemon
@@ -49,3 +51,37 @@ async def test_without_a_gate_a_privileged_request_says_so(tmp_path: Path) -> No
     socket = str(tmp_path / "nobody.sock")
     found = await outputs(tmp_path, call, STRINGD_GATE_SOCKET=socket)
     assert "stringd gate is not running" in found[0]
+
+
+async def test_documents_outside_home_and_workspace_stay_closed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file.md").write_text("secret", "utf-8")
+    forms = [str(outside / "file.md"), "../outside/file.md", "./../outside/file.md"]
+    opened: list[Call] = [("string", {"command": f"/open {form}"}) for form in forms]
+    written: list[Call] = [
+        ("string", {"command": f"/write {form}\nnew", "topic": "other"}) for form in forms
+    ]
+    found = await outputs(tmp_path, *opened, *written)
+    assert [each.partition(":")[0] for each in found] == ["ERROR(FILE_NOT_ALLOWED)"] * 6
+    assert [(path.name, path.read_text("utf-8")) for path in outside.iterdir()] == [
+        ("file.md", "secret")
+    ]
+
+
+@pytest.mark.parametrize(("key", "made"), [("n", False), ("y", True)])
+async def test_the_gate_does_nothing_without_the_human(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, key: str, made: bool
+) -> None:
+    target = tmp_path / "made"
+    args: Json = {"pipeline": [["touch", str(target)]], "reason": "to try", "privileged": False}
+    with running_gate(tmp_path_factory.mktemp("g")) as gate:
+        call: Call = ("request_privileged", args)
+        asking = asyncio.create_task(outputs(tmp_path, call, STRINGD_GATE_SOCKET=str(gate.path)))
+        screen = await asyncio.to_thread(gate.terminal.wait_for, QUESTION)
+        before = target.exists()
+        gate.terminal.type(key)
+        (found,) = await asking
+    assert str(target) in "".join(screen.split())
+    assert (before, target.exists()) == (False, made)
+    assert ("exit" in found.lower()) == made

@@ -71,7 +71,11 @@ def test_unexposed_strategies_of_packages_are_reached_by_reference(tmp_path: Pat
     inner = write(project / "inner.yaml", "inner")
     manifest(project, strategies={"deep": {"path": "inner.yaml"}})
     assert find("@me/proj/strategies/deep", Path("/"), tmp_path) == inner.resolve()
-    for wrong in ("@me/proj/strategies/none", "@me/../strategies/x", "@me/proj"):
+    elsewhere = tmp_path / "elsewhere"
+    write(elsewhere / "inner.yaml", "inner")
+    manifest(elsewhere, strategies={"deep": {"path": "inner.yaml"}})
+    outside = [f"@me/{elsewhere}/strategies/deep", "@me/../../elsewhere/strategies/deep"]
+    for wrong in ("@me/proj/strategies/none", "@me/../strategies/x", "@me/proj", *outside):
         with pytest.raises(StrategyFileError, match="Strategy file not found: @"):
             find(wrong, Path("/"), tmp_path)
 

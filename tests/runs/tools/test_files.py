@@ -165,6 +165,38 @@ async def test_deleted_files_come_back_from_the_trash(
     assert (await watcher.ask("trash_list", cwd=str(work)))["workspaces"] == []
 
 
+async def test_the_trash_restores_nothing_outside_over_the_wire(
+    server: RunsServer, watcher: Watcher, work: Path
+) -> None:
+    outside = work.with_name("outside")
+    outside.mkdir()
+    for name, target in (("loop", "loop"), ("out", outside), ("leaf", outside / "x")):
+        (work / name).symlink_to(target)
+    (work / "f").write_text("f", "utf-8")
+    await use(server, watcher, work, ("delete_file", {"path": "f"}))
+    entries = (await watcher.ask("trash_list", cwd=str(work)))["workspaces"][0]["entries"]
+    archive = entries[0]["path"]
+    for target in ("out/x", "leaf", "loop/../out/x", "out/../outside/x", str(outside / "x"), "."):
+        fields = {"cwd": str(work), "trashPath": archive, "targetPath": target}
+        answer = await watcher.ask("trash_restore", **fields)
+        assert answer["message"] == f"Restore target escapes workspace: {target}"
+    nowhere = await watcher.ask("trash_restore", cwd=str(work), trashPath="a\0b")
+    assert nowhere["message"].startswith("Could not read metadata from trash archive: ")
+    assert list(outside.iterdir()) == []
+
+
+async def test_a_file_is_not_moved_onto_itself(
+    server: RunsServer, watcher: Watcher, work: Path
+) -> None:
+    (work / "f").write_text("f", "utf-8")
+    (work / "link").symlink_to("f")
+    plain = {"fromPath": "f", "expectedSha256": sha(b"f"), "overwrite": True}
+    calls = [("move_file", {**plain, "toPath": target}) for target in ("f", "./f", "link")]
+    used = await use(server, watcher, work, *calls)
+    assert [output.partition(":")[0] for output in used.outputs] == ["Error (already_exists)"] * 3
+    assert (work / "f").read_text("utf-8") == "f"
+
+
 async def test_the_trash_is_restored_and_cleared_over_the_wire(
     server: RunsServer, watcher: Watcher, work: Path
 ) -> None:
