@@ -68,6 +68,17 @@ def test_the_user_and_its_home_come_from_the_environment(
     assert home.is_dir()
 
 
+def test_a_user_stays_where_it_lives_unless_a_home_is_chosen(
+    daemon: Daemon, env: dict[str, str], tmp_path: Path
+) -> None:
+    for user in ("ann", 'a"nn \\', "änn"):
+        request(daemon.port, "POST", "/users", {"id": user, "home": str(tmp_path)})
+        plain = {**env, "STRINGD_USER": user, "STRINGD_HOME": ""}
+        assert run("string", "file:main", "/info", env=plain).code == 0
+        users = {each["id"]: each for each in request(daemon.port, "GET", "/users").json["users"]}
+        assert users[user]["home"] == str(tmp_path)
+
+
 def test_a_home_of_its_own_is_made_for_each_user(daemon: Daemon, env: dict[str, str]) -> None:
     plain = {key: value for key, value in env.items() if key != "STRINGD_HOME"}
     assert run("string", "--user", "zoë", "file:main", "/info", env=plain).code == 0

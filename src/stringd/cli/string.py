@@ -12,6 +12,7 @@ from stringd.client.daemon import (
     UsageError,
     health,
     healthy,
+    knows,
     parse_port,
     port_from_environment,
     register,
@@ -40,7 +41,7 @@ options:
 environment:
   STRINGD_PORT   port of the daemon (3100)
   STRINGD_USER   user to act as (default)
-  STRINGD_HOME   home of that user (~/.string/users/<user>)
+  STRINGD_HOME   home of that user (where it lives, else ~/.string/users/<user>)
 
 examples:
   string file:main /help
@@ -156,21 +157,28 @@ def connect(options: Options) -> Connection:
     """A connection to a running daemon that knows the user; starts the daemon if needed."""
     port = port_from_environment()
     connection = Connection(port)
-    home = os.environ.get("STRINGD_HOME") or f"~/.string/users/{options.user}"
-    home = os.path.abspath(os.path.expanduser(home))
     try:
-        os.makedirs(home, mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot use {home} as home: {error.strerror}") from error
-    try:
-        register(connection, options.user, home)
+        ensure_user(connection, options.user)
     except TransportError:
         if healthy(port):
             raise
         if not start(port):
             raise TransportError(f"failed to start stringd on port {port}") from None
-        register(connection, options.user, home)
+        ensure_user(connection, options.user)
     return connection
+
+
+def ensure_user(connection: Connection, user: str) -> None:
+    """Register the user. A home nobody chose is no reason to move one away from where it lives."""
+    chosen = os.environ.get("STRINGD_HOME", "").strip()
+    if not chosen and knows(connection, user):
+        return
+    home = os.path.abspath(os.path.expanduser(chosen or f"~/.string/users/{user}"))
+    try:
+        os.makedirs(home, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot use {home} as home: {error.strerror}") from error
+    register(connection, user, home)
 
 
 def once(options: Options, topic: Topic, command: str) -> int:

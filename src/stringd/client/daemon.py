@@ -67,6 +67,12 @@ def health(port: int) -> "dict[str, object] | None":
     return held if ours and reply.status == 200 else None
 
 
+def knows(connection: Connection, user_id: str) -> bool:
+    """Whether the daemon has a user of this id. Raises `TransportError`."""
+    listed = connection.request("GET", "/users").body
+    return json_object(id=user_id)[:-1] + b"," in listed
+
+
 def register(connection: Connection, user_id: str, home: str) -> None:
     """Make sure the user exists. Raises `TransportError` when the daemon refuses it."""
     reply = connection.request("POST", "/users", json_object(id=user_id, home=home))
