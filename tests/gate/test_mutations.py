@@ -302,8 +302,8 @@ MUTANTS = [
     Mutant(
         "R3",
         "gate/processes.py",
-        "        pids = family(ours)\n",
-        "        pids = sorted(ours)\n",
+        "_end_all(family(ours), ours, sudo, deadline)",
+        "_end_all(sorted(ours), ours, sudo, deadline)",
         RESOURCES + "r3_an_overrun_leaves_no_process_behind",
     ),
     Mutant(

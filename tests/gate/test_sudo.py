@@ -211,16 +211,33 @@ def test_the_time_limit_ends_what_root_owns(account: Account, words: Sequence[st
 
 
 @proves("GATE-EXE-04")
-def test_what_sudo_does_not_let_us_end_is_named_and_holds_nobody_up(account: Account) -> None:
+def test_the_time_limit_ends_what_root_owns_where_sudo_allows_nothing_else(
+    account: Account,
+) -> None:
     found = shutil.which("sleep", path=account.env()["PATH"])
     account.may(f"ALL=(root) NOPASSWD: {found}")
+    marker = f"9.{secrets.randbelow(10**8)}"
     with account.gate(STRINGD_GATE_EXEC_TIMEOUT="1") as gate:
-        asked = account.request(gate, "sleep", "9")
+        asked = account.request(gate, "sleep", marker)
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        assert finished(asked) == (1, "", "Error: command timed out after 1s\n")
+        assert processes_with(marker) == []
+
+
+@proves("GATE-EXE-04")
+def test_what_cannot_be_ended_is_named_and_holds_nobody_up(account: Account) -> None:
+    tool = account.home / "stubborn"
+    tool.write_text("#!/bin/sh\ntrap '' TERM HUP INT\nsleep $1\n")
+    tool.chmod(0o755)
+    account.may(f"ALL=(root) NOPASSWD: {tool}")
+    with account.gate(STRINGD_GATE_EXEC_TIMEOUT="1") as gate:
+        asked = account.request(gate, str(tool), "12")
         gate.terminal.wait_for(AS_ROOT_QUESTION)
         gate.terminal.type("y")
         assert finished(asked) == (1, "", "Error: command timed out after 1s\n")
         gate.terminal.wait_for("Still running as root: end it with sudo kill -9 ")
-        again = account.request(gate, "sleep", "0")
+        again = account.request(gate, str(tool), "0")
         gate.terminal.wait_for(AS_ROOT_QUESTION)
         gate.terminal.type("y")
         assert finished(again) == (0, "", "")

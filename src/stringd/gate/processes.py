@@ -5,13 +5,16 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.gate.resolve import resolve
 
-GRACE_SECONDS: Final = 2.0
+GRACE_SECONDS: Final = 3.0
+# For a sudo that may not kill for us, but passes on what it is sent itself.
+RELAY_SECONDS: Final = 1.0
 _ROUNDS: Final = 3
 QUIET: Final = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
 ALL_SIGNALS: Final = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
@@ -48,33 +51,51 @@ def end(children: Iterable[Child], sudo: str | None) -> list[int]:
     """
     ours = {child.pid: child for child in children}
     deadline = time.monotonic() + GRACE_SECONDS
+    survivors: set[int] = set()
     for _ in range(_ROUNDS):
-        pids = family(ours)
-        _end_all(pids, sudo, deadline)
+        survivors |= set(_end_all(family(ours), ours, sudo, deadline))
         # Killed in one go, but one of them may have started another just before.
-        if set(family(ours)) <= ours.keys():
+        if set(family(ours)) <= ours.keys() | survivors:
             break
-    survivors = []
     for child in ours.values():
         if child.ends_within(deadline - time.monotonic()):
             child.reap()
         else:
-            survivors.append(child.pid)
             threading.Thread(target=child.reap, daemon=True, name="reaper").start()
-    return survivors
+    return sorted(survivors)
 
 
-def _end_all(pids: list[int], sudo: str | None, deadline: float) -> None:
-    handles = [handle for handle in map(_handle, pids) if handle is not None]
+def _end_all(
+    pids: list[int], ours: Iterable[int], sudo: str | None, deadline: float
+) -> Iterator[int]:
+    """Kill these processes; those that are still there at the deadline."""
+    handles = {pid: handle for pid in pids if (handle := _handle(pid)) is not None}
     try:
-        stubborn = [pid for pid in pids if not _kill(pid)]
-        if stubborn and sudo is not None:
-            _kill_as_root(sudo, stubborn)
-        for handle in handles:
-            _ends_within(handle, deadline - time.monotonic())
+        if sudo is not None:
+            _end_roots(handles, ours, sudo, deadline)
+        for pid in handles:
+            _kill(pid)
+        for pid, handle in handles.items():
+            if not _ends_within(handle, deadline - time.monotonic()):
+                yield pid
     finally:
-        for handle in handles:
+        for handle in handles.values():
             os.close(handle)
+
+
+def _end_roots(handles: Mapping[int, int], ours: Iterable[int], sudo: str, deadline: float) -> None:
+    """End what we may not signal: through sudo, else by asking the sudo in front to pass it on."""
+    roots = [pid for pid in handles if not _may_signal(pid)]
+    if not roots:
+        return
+    _kill_as_root(sudo, roots)
+    if all(_ends_within(handles[pid], 0) for pid in roots):
+        return
+    for pid in ours:
+        _kill(pid, signal.SIGTERM)
+    patience = min(deadline, time.monotonic() + RELAY_SECONDS)
+    for pid in roots:
+        _ends_within(handles[pid], patience - time.monotonic())
 
 
 def _handle(pid: int) -> int | None:
@@ -123,10 +144,14 @@ def _processes() -> Iterable[Process]:
         yield Process(int(entry.name), int(fields[1]), int(fields[2]), int(fields[3]))
 
 
-def _kill(pid: int) -> bool:
-    """Whether the process is on its way out."""
+def _kill(pid: int, number: int = signal.SIGKILL) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _may_signal(pid: int) -> bool:
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
