@@ -23,9 +23,18 @@ class Listed(NamedTuple):
     mime_type: str
 
 
+class Template(NamedTuple):
+    """How resources of a kind are named."""
+
+    uri_template: str
+    name: str
+    description: str
+    mime_type: str
+
+
 TEMPLATES: Final = (
-    Listed(f"{TOPICS}{{topic}}", "Open document", "the document a topic shows", "text/markdown"),
-    Listed(f"{RUNS}{{run_id}}", "Run", "where a run stands, and its result", "text/plain"),
+    Template(f"{TOPICS}{{topic}}", "Open document", "the document a topic shows", "text/markdown"),
+    Template(f"{RUNS}{{run_id}}", "Run", "where a run stands, and its result", "text/plain"),
 )
 
 

@@ -79,30 +79,14 @@ class McpServer:
     ) -> types.ListResourcesResult:
         found = await self._resources.list(self._who_calls(ctx.request))
         return types.ListResourcesResult(
-            resources=[
-                types.Resource(
-                    uri=each.uri,
-                    name=each.name,
-                    description=each.description,
-                    mime_type=each.mime_type,
-                )
-                for each in found
-            ]
+            resources=[types.Resource(**each._asdict()) for each in found]
         )
 
     async def _list_resource_templates(
         self, _ctx: "Context", _params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(
-                    uri_template=each.uri,
-                    name=each.name,
-                    description=each.description,
-                    mime_type=each.mime_type,
-                )
-                for each in TEMPLATES
-            ]
+            resource_templates=[types.ResourceTemplate(**each._asdict()) for each in TEMPLATES]
         )
 
     async def _read_resource(
