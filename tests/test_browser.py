@@ -1,5 +1,6 @@
 """A browser on the daemon's wires: what pages of this machine can do, and others cannot."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from tests.support.daemon import Daemon
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 
-HELLO = Path(__file__).parents[1] / "src/stringd/runs/bundled/hello.yaml"
+ROOT = Path(__file__).parents[1]
+HELLO = ROOT / "src/stringd/runs/bundled/hello.yaml"
+CLIENTS = ROOT / "docs/clients.md"
 
 CONVERSE = """
   const talk = (first, last, next) => new Promise((resolve, reject) => {
@@ -104,6 +107,20 @@ def test_a_page_we_trust_runs_a_command_and_reads_its_events(
     events = [line for line in stream.splitlines() if line.startswith("event: ")]
     assert events == ["event: head", "event: content", "event: done"]
     assert "from 42" in stream
+
+
+def test_the_example_for_pages_works_as_it_is_printed(
+    browser: Browser, daemon: Daemon, pages: int
+) -> None:
+    [script] = re.findall(
+        r"^```js\n(.*?)^```$", CLIENTS.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+    browser.open(f"http://localhost:{pages}/")
+    register_page(browser, daemon, "default")
+    events = browser.run(script.replace(":3100", f":{daemon.port}") + "return events;")
+    assert events["head"]["ok"] is True
+    assert events["content"].startswith("re: /info\nSession info")
+    assert events["done"] == {}
 
 
 def test_a_page_of_this_machine_speaks_mcp(browser: Browser, daemon: Daemon, pages: int) -> None:
@@ -205,10 +222,10 @@ def test_a_name_that_comes_to_mean_this_machine_opens_nothing(
     assert told[2] is False
 
 
-def register_page(browser: Browser, daemon: Daemon) -> None:
+def register_page(browser: Browser, daemon: Daemon, user: str = "page") -> None:
     status, _ = browser.run(
         ASK + "return ask('/users', user);",
         port=daemon.port,
-        user={"id": "page", "home": str(daemon.home)},
+        user={"id": user, "home": str(daemon.home)},
     )
     assert status == 200
