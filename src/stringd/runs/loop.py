@@ -300,9 +300,11 @@ class _Turns:
             case port.ThinkingDelta(id_, text):
                 trip.thinking[id_]["text"] += text
                 await self._call.emit(stream.Thinking(id=id_, text=text))
-            case port.ThinkingEnded(id_, signature):
+            case port.ThinkingEnded(id_, signature, redacted):
                 if signature:
                     trip.thinking[id_]["signature"] = signature
+                if redacted:
+                    trip.thinking[id_]["redacted"] = True
                 await self._call.emit(stream.ThinkingEnd(id=id_))
             case port.ToolRequested():
                 trip.tools.append(event)

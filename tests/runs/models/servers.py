@@ -219,3 +219,35 @@ def anthropic_tool(name: str, args: str, call_id: str = "toolu_1") -> Json:
             {"type": "input_json_delta", "partial_json": args[half:]},
         ],
     }
+
+
+def side_by_side(
+    family: str, one: tuple[str, str, str], two: tuple[str, str, str]
+) -> tuple[Reply, Reply]:
+    """Two calls whose arguments arrive in turns, then one without an id where a server may omit it.
+
+    Each is its name and two halves of its arguments.
+    """
+    if family == "anthropic":
+        blocks = [anthropic_tool(n, a + b, f"t{i}") for i, (n, a, b) in enumerate((one, two))]
+        again = anthropic_tool(one[0], one[1] + one[2], "t9")
+        return anthropic(*blocks, stop="tool_use"), anthropic(again, stop="tool_use")
+    begun = [
+        {
+            "index": index,
+            "id": f"c{index}",
+            "type": "function",
+            "function": {"name": name, "arguments": half},
+        }
+        for index, (name, half, _) in enumerate((one, two))
+    ]
+    ended = [
+        {"index": index, "function": {"arguments": half}}
+        for index, (_, _, half) in enumerate((one, two))
+    ]
+    function = {"name": one[0], "arguments": one[1] + one[2]}
+    nameless = {"index": 0, "type": "function", "function": function}
+    return (
+        openai({"role": "assistant", "tool_calls": begun}, {"tool_calls": ended}, finish="stop"),
+        openai({"role": "assistant", "tool_calls": [nameless]}, finish="tool_calls"),
+    )

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.runs.models import servers
 from tests.runs.models.forms import FORMS, KEY, Form
 from tests.runs.models.servers import ModelServer, Reply, model_server
 from tests.runs.support import Json, RunsServer, Watcher, kinds, sequential, serving, strategy
@@ -345,3 +346,70 @@ async def test_usage_of_every_round_trip_is_added_up(
     assert messages[-1]["usage"] == {"promptTokens": 2 * each[0], "completionTokens": 2 * each[1]}
     output = next(m for m in messages if m["type"] == "agent_output")
     assert output["contextUsage"]["totalTokens"] == sum(each)
+
+
+async def test_thoughts_in_tags_are_thoughts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: Form
+) -> None:
+    if form.family == "anthropic":
+        pytest.skip("only servers without a field for thoughts write tags")
+    reply = form.text("<think>", "hm", "m", "</think>", "ok")
+    messages, _ = await run(monkeypatch, tmp_path, form, reply)
+    assert (thoughts(messages), texts(messages)) == ("hmm", "ok")
+
+
+async def test_options_have_the_names_each_server_knows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: Form
+) -> None:
+    options = {"maxOutputTokens": 77, "topK": 5, "temperature": 0.25}
+    _, provider = await run(monkeypatch, tmp_path, form, form.text("x"), modelOptions=options)
+    body = provider.asked[0].body
+    limit = "max_completion_tokens" if form.name == "openai" else "max_tokens"
+    assert (body[limit], body["temperature"]) == (77, 0.25)
+    assert ("max_tokens" in body) is (form.name != "openai")
+    assert body.get("top_k") == (None if form.name == "openai" else 5)
+
+
+async def test_tools_asked_for_side_by_side_keep_their_arguments(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: Form
+) -> None:
+    first, second = servers.side_by_side(
+        form.family,
+        ("todo_add", '{"content"', ': "a"}'),
+        ("todo_add", '{"content": ', '"b"}'),
+    )
+    replies = (first, second, form.text("done"))
+    messages, provider = await run(monkeypatch, tmp_path, form, *replies, tools=["todo_add"])
+    calls = [m["event"] for m in messages if m.get("event", {}).get("type") == "tool-call"]
+    assert [call["args"] for call in calls[:2]] == ['{"content":"a"}', '{"content":"b"}']
+    assert len({call["toolCallId"] for call in calls}) == len(calls)
+    assert messages[-1].get("result") == "done", messages[-1]
+    assert len(provider.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("openai", "anthropic", "ours"),
+    [
+        ("length", "max_tokens", "length"),
+        ("content_filter", "refusal", "content-filter"),
+        ("eos", "pause_turn", None),
+        ("brand new reason", "brand new reason", None),
+    ],
+)
+async def test_an_answer_that_ends_for_any_reason_is_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    form: Form,
+    openai: str,
+    anthropic: str,
+    ours: str | None,
+) -> None:
+    if form.family == "anthropic":
+        reply = servers.anthropic(servers.anthropic_text("x"), stop=anthropic)
+    else:
+        reply = servers.openai_text("x", finish=openai)
+    messages, _ = await run(monkeypatch, tmp_path, form, reply)
+    completed = next(m for m in messages if m["type"] == "step_completed")
+    assert completed["result"]["text"] == "x"
+    theirs = anthropic if form.family == "anthropic" else openai
+    assert completed["result"]["finishReason"] in (ours or theirs, "stop")

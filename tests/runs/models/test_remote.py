@@ -144,6 +144,8 @@ async def test_anthropic_thinks_calls_tools_and_gets_its_thought_back(
     )
     first = servers.anthropic(
         servers.anthropic_thinking("let me see", "sig-1"),
+        {"start": {"type": "redacted_thinking", "data": "sealed-1"}, "deltas": []},
+        {"start": {"type": "redacted_thinking", "data": "sealed-2"}, "deltas": []},
         servers.anthropic_tool("read_file", '{"path": "note.txt"}'),
         stop="tool_use",
     )
@@ -156,8 +158,9 @@ async def test_anthropic_thinks_calls_tools_and_gets_its_thought_back(
     assert provider.asked[0].body["thinking"] == {"type": "enabled", "budget_tokens": 1024}
     back = provider.asked[1].body["messages"]
     kinds_back = [part["type"] for part in back[1]["content"]]
-    assert kinds_back == ["thinking", "tool_use"]
+    assert kinds_back == ["thinking", "redacted_thinking", "redacted_thinking", "tool_use"]
     assert back[1]["content"][0]["signature"] == "sig-1"
+    assert [part["data"] for part in back[1]["content"][1:3]] == ["sealed-1", "sealed-2"]
     assert "forty-two" in json.dumps(back[2])
 
 

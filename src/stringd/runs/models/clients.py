@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from stringd.runs.models.providers import Access, Family
 
 # A model may think long before its first word; a connection is there at once or not at all.
+# Only these know `max_completion_tokens`, and some of them no longer `max_tokens`.
+_OPENAI_MODELS: Final = ("gpt-", "chatgpt-", "o1", "o3", "o4", "codex-")
 _TIMEOUT: Final = httpx2.Timeout(600.0, connect=10.0)
 
 
@@ -64,7 +66,10 @@ def _openai(access: "Access", model_id: str, client: httpx2.AsyncClient) -> "The
         api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
     )
     # A stream that stops without saying so was cut; the library would take it for complete.
-    strict = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    strict = OpenAIModelProfile(
+        openai_chat_streaming_requires_finish_reason=True,
+        openai_chat_supports_max_completion_tokens=model_id.startswith(_OPENAI_MODELS),
+    )
     profile = merge_profile(OpenAIProvider.model_profile(model_id), strict)
     provider = OpenAIProvider(openai_client=openai)
     return OpenAIChatModel(model_id, provider=provider, profile=profile)

@@ -52,12 +52,15 @@ async def exchange(
         async with model_request_stream(
             model,
             translate.conversation(request, model.system),
-            model_settings=translate.settings(request, options),
+            model_settings=translate.settings(request, options, lenient=lenient(model)),
             model_request_parameters=translate.parameters(request, native_schema=native),
         ) as response:
             async for event in heard.events(response):
                 yield event
-            yield heard.finished(response)
+            finished = heard.finished(response)
+            for request_of_tool in heard.tools(response):
+                yield request_of_tool
+            yield finished
     except ModelError:
         raise
     except ModelHTTPError as error:
@@ -69,6 +72,11 @@ async def exchange(
     except Exception as error:  # the libraries below raise anything when a server talks nonsense
         why = _reason(error)
         raise heard.failure(f"{name} gave an answer that makes no sense: {why}", 0) from error
+
+
+def lenient(model: TheirModel) -> bool:
+    """Whether it is one of the many servers that only resemble OpenAI's."""
+    return not model.profile.get("openai_chat_supports_max_completion_tokens", True)
 
 
 class _Heard:
@@ -101,10 +109,8 @@ class _Heard:
                     return [ThinkingDelta(self._thoughts[index], delta.content_delta)]
                 return []
             case theirs.PartEndEvent(index=index, part=theirs.ThinkingPart() as part):
-                return [ThinkingEnded(self._thoughts[index], part.signature)]
-            case theirs.PartEndEvent(part=theirs.ToolCallPart() as part):
-                asked = translate.arguments(part)
-                return [ToolRequested(part.tool_call_id, part.tool_name, asked)]
+                redacted = part.id == translate.REDACTED
+                return [ThinkingEnded(self._thoughts[index], part.signature, redacted)]
             case _:
                 return []
 
@@ -120,11 +126,20 @@ class _Heard:
             found.append(ThinkingDelta(self._thoughts[index], part.content))
         return found
 
+    def tools(self, response: StreamedResponse) -> list[ToolRequested]:
+        """The tools asked for, known only now: a server may send several side by side."""
+        return [
+            ToolRequested(part.tool_call_id, part.tool_name, translate.arguments(part))
+            for part in response.get().parts
+            if isinstance(part, theirs.ToolCallPart)
+        ]
+
     def finished(self, response: StreamedResponse) -> Finished:
-        if response.finish_reason is None:
+        reason = response.finish_reason or (response.provider_details or {}).get("finish_reason")
+        if not reason:
             raise self.failure("The answer broke off before its end", None)
         usage = response.usage() if callable(response.usage) else response.usage
-        return Finished(translate.tokens(usage), translate.finish(response.finish_reason))
+        return Finished(translate.tokens(usage), translate.finish(str(reason)))
 
     def failure(
         self, message: str, status: int | None, headers: dict[str, str] | None = None

@@ -76,10 +76,14 @@ class ThinkingDelta(NamedTuple):
 
 
 class ThinkingEnded(NamedTuple):
-    """`signature` is what a provider wants back with the thought, when it does."""
+    """`signature` is what a provider wants back with the thought, when it does.
+
+    It is all there is of a `redacted` one.
+    """
 
     id: str
     signature: str | None = None
+    redacted: bool = False
 
 
 class ToolRequested(NamedTuple):

@@ -23,6 +23,8 @@ _SETTINGS: Final = {
     "presencePenalty": "presence_penalty",
     "seed": "seed",
 }
+REDACTED: Final = "redacted_thinking"
+"""What the library calls a thought only its provider can read."""
 _WHOLE: Final = ("topK", "maxOutputTokens", "seed")
 _REASONS: Final = {
     "tool_call": "tool-calls",
@@ -68,6 +70,7 @@ def _answered(content: Any, system: str) -> Iterator[theirs.ModelResponsePart]:
                 # Only here a thought must come back; other servers refuse to see theirs again.
                 yield theirs.ThinkingPart(
                     str(part.get("text", "")),
+                    id=REDACTED if part.get("redacted") else None,
                     signature=part.get("signature"),
                     provider_name=system,
                 )
@@ -87,8 +90,13 @@ def _returned(content: Any) -> Iterator[theirs.ModelRequestPart]:
         yield theirs.ToolReturnPart(part["toolName"], text, part["toolCallId"])
 
 
-def settings(request: ModelRequest, options: Mapping[str, Any]) -> ModelSettings:
-    """The agent's model options, and its provider options as extra fields of the body."""
+def settings(
+    request: ModelRequest, options: Mapping[str, Any], *, lenient: bool = False
+) -> ModelSettings:
+    """The agent's model options, and its provider options as extra fields of the body.
+
+    `lenient` servers take options that OpenAI's own refuses.
+    """
     found: dict[str, Any] = {}
     for ours, name in _SETTINGS.items():
         if ours in request.options:
@@ -96,6 +104,8 @@ def settings(request: ModelRequest, options: Mapping[str, Any]) -> ModelSettings
             found[name] = int(value) if ours in _WHOLE else value
     extra = {_snake(key): _snaked(value) for key, value in options.items()}
     thinking = extra.pop("thinking", None)
+    if lenient and "top_k" in found:
+        extra.setdefault("top_k", found["top_k"])
     if thinking is not None:
         found["anthropic_thinking"] = thinking
     if extra:
