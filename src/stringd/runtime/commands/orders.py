@@ -150,13 +150,13 @@ def _target_and_text(
         # No block has a space in its name, so what follows one is text.
         block, _, text = (whole.block or "").partition(" ")
         return argument.removesuffix(f" {text}") if block else argument, text.strip() or None
-    target = parse_target(first)
-    path = target.path
+    path = parse_target(first).path
     # `/edit my file.md` means one file; writing `file.md` into `my` would be a disaster.
     doubtful = not quoted and path and "." not in path.rpartition("/")[2]
-    short_enough = len(rest) <= NAME_MAX
-    named_so = guesses_names or (short_enough and _FILE_NAME.fullmatch(rest) is not None)
+    named_so = len(rest) <= NAME_MAX and (guesses_names or _FILE_NAME.fullmatch(rest) is not None)
     if doubtful and named_so and not _is_file(call, path):
+        # What is out of reach says so itself.
+        locate(call, whole.path)
         raise CommandError(
             "INVALID_TARGET", f"File not found: {argument}\nQuote names with spaces. {usage}"
         )
