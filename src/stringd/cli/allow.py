@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stringd.client.daemon import UsageError, port_from_environment
+from stringd.client.daemon import UsageError, chosen_user, port_from_environment
 from stringd.client.http import Connection, Reply, TransportError
 
 
@@ -52,8 +52,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         "against a model's mistakes; a shell can do what you can.",
     )
     parser.add_argument("path", nargs="?", help="the directory (or file) to allow")
-    default = os.environ.get("STRINGD_USER", "").strip() or "default"
-    parser.add_argument("--user", default=default, help="whose (STRINGD_USER, else default)")
+    parser.add_argument("--user", default=chosen_user(), help="whose (STRINGD_USER, else default)")
     parser.add_argument("--remove", action="store_true", help="no longer allow the path")
     parser.add_argument("--list", action="store_true", help="only show what is allowed")
     parser.add_argument("--json", action="store_true", help="print {user, home, allowed}")

@@ -10,6 +10,7 @@ import sys
 from stringd.cli.streams import secure_streams
 from stringd.client.daemon import (
     UsageError,
+    chosen_user,
     health,
     healthy,
     knows,
@@ -29,6 +30,7 @@ usage: string <topic> '<command>'     run one command
        string '<command>'             run one command in file:main
        string --daemon [start|stop|status|foreground [port] [--log]]
        string --mcp                   serve MCP, as stringd mcp does
+       string user list|current|add|use|set-home|rm
        string --help
 
 A topic is type:name with the types file, web, app and bash; a bare name means file:<name>.
@@ -36,7 +38,7 @@ The daemon is started when it does not run.
 
 options:
   --json         print {"ok", "topic", "content"} instead of a text block
-  --user <id>    act as this user (STRINGD_USER, else default)
+  --user <id>    act as this user (STRINGD_USER, else the one in use, else default)
 
 environment:
   STRINGD_PORT   port of the daemon (3100)
@@ -57,7 +59,7 @@ class Options:
 
     def __init__(self) -> None:
         self.json = False
-        self.user = os.environ.get("STRINGD_USER", "").strip() or "default"
+        self.user = chosen_user()
         self.words: list[str] = []
 
 
@@ -75,6 +77,10 @@ def main(argv: list[str] | None = None) -> int:
             from stringd.cli.mcp import main as serve_mcp
 
             return serve_mcp("mcp", args[1:])
+        if args[0] == "user" and args[1:] and not args[1].startswith("/"):
+            from stringd.cli.users import main as manage_users
+
+            return manage_users(args[1:])
         options = parse(args)
         if options.words[0].startswith("/"):
             options.words.insert(0, DEFAULT_TOPIC)

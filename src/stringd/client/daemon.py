@@ -33,6 +33,32 @@ def port_from_environment() -> int:
     return parse_port("STRINGD_PORT", text) if text else DEFAULT_PORT
 
 
+def chosen_user() -> str:
+    """Whom a person acts as unless told: `STRINGD_USER`, the choice of `string user use`."""
+    named = os.environ.get("STRINGD_USER", "").strip()
+    if named:
+        return named
+    try:
+        with open(config_path(), "rb") as file:
+            data = file.read()
+    except OSError:
+        return "default"
+    import json
+
+    try:
+        held = json.loads(data)
+    except ValueError:
+        return "default"
+    user = held.get("currentUser") if isinstance(held, dict) else None
+    return user if isinstance(user, str) and user.strip() else "default"
+
+
+def config_path() -> str:
+    """Where a person's own choices are kept."""
+    told = os.environ.get("STRINGD_CONFIG", "").strip()
+    return os.path.abspath(os.path.expanduser(told or "~/.string/config.json"))
+
+
 def parse_port(name: str, text: str) -> int:
     """A port number. Raises `UsageError` naming the setting and the value."""
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 65535):

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from stringd.client.daemon import port_from_environment
+from stringd.client.daemon import chosen_user, port_from_environment
 
 
 class Identity(NamedTuple):
@@ -21,9 +21,11 @@ def identity(
 ) -> Identity:
     """Arguments first, then `STRINGD_USER`, `STRINGD_HOME` and `STRINGD_PORT`, then defaults.
 
+    The default user is the one `string user use` chose, else `default`.
+
     Raises `ValueError` for a user id that could not stand in a header, `UsageError` for a port.
     """
-    name = user or os.environ.get("STRINGD_USER", "").strip() or "default"
+    name = user or chosen_user()
     if not name.strip() or not name.isprintable():
         raise ValueError("a user id is printable text")
     chosen = os.fspath(home) if home else os.environ.get("STRINGD_HOME", "").strip()

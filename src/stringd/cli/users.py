@@ -1,0 +1,114 @@
+"""`string user`: who there is, and whom `string` acts as."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from stringd.cli.string import visible
+from stringd.client.daemon import (
+    UsageError,
+    chosen_user,
+    config_path,
+    healthy,
+    port_from_environment,
+    register,
+    start,
+)
+from stringd.client.http import Connection, TransportError
+from stringd.client.identity import make_home
+from stringd.runtime.storage import make_private_directory, write_atomically
+
+USAGE: Final = """\
+usage: string user list                    users of the daemon; * marks yours
+       string user current                 whom you act as
+       string user add <id> [home]         register a user (~/.string/users/<id>)
+       string user use <id>                act as this user from now on
+       string user set-home <id> <home>    move a user to another home
+       string user rm <id>                 remove a user; its files stay
+"""
+
+
+def main(words: list[str]) -> int:
+    """Run `string user …`. Raises `UsageError`, `TransportError`."""
+    match words:
+        case ["list"]:
+            return _list()
+        case ["current"]:
+            print(visible(chosen_user()))
+        case ["add", user]:
+            _store(user, f"~/.string/users/{user}")
+        case ["add" | "set-home", user, home]:
+            _store(user, home, must_exist=words[0] == "set-home")
+        case ["use", user]:
+            _choose(user)
+        case ["rm", user]:
+            _remove(user)
+        case _:
+            sys.stderr.write(USAGE)
+            return 1
+    return 0
+
+
+def _list() -> int:
+    mine = chosen_user()
+    for user, home in _users().items():
+        print(visible(f"{'*' if user == mine else ' '} {user}  {home}"))
+    return 0
+
+
+def _store(user: str, typed: str, *, must_exist: bool = False) -> None:
+    _check(user)
+    connection = _connection()
+    if must_exist and user not in _users():
+        raise UsageError(f"unknown user: {user}")
+    home = str(Path(typed).expanduser().absolute())
+    try:
+        make_home(home)
+    except OSError as error:
+        raise UsageError(f"cannot use {home} as home: {error.strerror}") from error
+    register(connection, user, home)
+    print(f"{user}  {home}")
+
+
+def _choose(user: str) -> None:
+    """Write the choice down, keeping whatever else the file holds."""
+    _check(user)
+    path = Path(config_path())
+    try:
+        held = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        held = {}
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    if not isinstance(held, dict):
+        raise UsageError(f"cannot read {path}: it holds no JSON object")
+    text = json.dumps({**held, "currentUser": user}, indent=2, ensure_ascii=False)
+    make_private_directory(path.parent)
+    write_atomically(path, f"{text}\n".encode(), 0o600)
+    print(user)
+
+
+def _remove(user: str) -> None:
+    reply = _connection().request("DELETE", f"/users/{quote(user, safe='')}")
+    if not json.loads(reply.body).get("deleted"):
+        raise UsageError(f"unknown user: {user}")
+    print(user)
+
+
+def _users() -> dict[str, str]:
+    listed = json.loads(_connection().request("GET", "/users").body)["users"]
+    return {each["id"]: each["home"] for each in listed}
+
+
+def _connection() -> Connection:
+    port = port_from_environment()
+    if not healthy(port) and not start(port):
+        raise TransportError(f"failed to start stringd on port {port}")
+    return Connection(port)
+
+
+def _check(user: str) -> None:
+    if not user.strip() or not user.isprintable():
+        raise UsageError("a user id is printable text")
