@@ -59,5 +59,6 @@ ALL = [
     Requirement("RUN-36", "On request a call under way can be steered.", f"{_SPEC} 21.4"),
     Requirement("RUN-37", "Old events are forgotten; numbers and history stay.", f"{_SPEC} 21.2"),
     Requirement("RUN-38", "Strategies are found, runs deleted over the wire.", f"{_SPEC} 21.8"),
+    Requirement("RUN-39", "A run is live in one daemon at a time.", f"{_SPEC} 21.3"),
     Requirement("RUN-32", "Timelines of the reference can be listed and continued.", f"{_SPEC} 22"),
 ]

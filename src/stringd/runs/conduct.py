@@ -10,6 +10,7 @@ from stringd.runs.execution import Executor
 from stringd.runs.known import KnownRuns
 from stringd.runs.run import Prepared, Run
 from stringd.runs.steering import Steer
+from stringd.runs.store import RunStore
 from stringd.runs.subscriptions import follow
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import PolicyName
@@ -18,9 +19,10 @@ log = logging.getLogger(__name__)
 
 
 class Conduct:
-    def __init__(self, known: KnownRuns, executor: Executor) -> None:
+    def __init__(self, known: KnownRuns, executor: Executor, store: RunStore) -> None:
         self._known = known
         self._executor = executor
+        self._store = store
 
     def start(self, request: requests.StartRun, client: Client) -> None:
         """Begin a new run's first segment. Raises `StartError`."""
@@ -57,6 +59,9 @@ class Conduct:
         *,
         resume: bool,
     ) -> None:
+        if not self._store.claim(run.id):
+            code = "START_FAILED" if prepared.kind == "new" else "CONTINUE_FAILED"
+            raise StartError(code, f"Run is running in another daemon: {run.id}")
         self._known.forget_oldest()
         self._known.interrupted.pop(run.id, None)
         follow(run, client)

@@ -4,6 +4,7 @@ Lines are only ever appended, each in one write. A line torn by a crash is ended
 one, and skipped when read.
 """
 
+import fcntl
 import logging
 import os
 import resource
@@ -69,9 +70,23 @@ class FileRunStore:
         self._timeline_prefix = f"{self._directory}/"
         self._events_prefix = f"{self._events}/"
         self._open: OrderedDict[str, int] = OrderedDict()
+        self._claimed: set[str] = set()
         self._syncing: dict[int, int] = {}
         self._syncer = Syncer()
         self._overviews: dict[str, _Known] = {}
+
+    def claim(self, run_id: str) -> bool:
+        path = self._timeline(run_id)
+        try:
+            fcntl.flock(self._file(path), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.release(run_id)
+            return False
+        except OSError as error:
+            # A disk that knows no locks has one daemon, we hope, rather than none.
+            log.warning("cannot claim run %s: %s", run_id, error)
+        self._claimed.add(path)
+        return True
 
     def append(self, run_id: str, event: TimelineEvent) -> None:
         self._write(self._timeline(run_id), encode_event(event))
@@ -161,6 +176,8 @@ class FileRunStore:
         seen = self._overview(path)
         if seen is None or seen.status != "running":
             return None
+        if not self.claim(seen.run_id):
+            return None
         self.append(seen.run_id, RunCompleted(ts=timestamp(), status="error", error=INTERRUPTED))
         self.release(seen.run_id)
         return seen.run_id
@@ -192,6 +209,7 @@ class FileRunStore:
 
     def release(self, run_id: str) -> None:
         for path in (self._timeline(run_id), self._broadcasts(run_id)):
+            self._claimed.discard(path)
             fd = self._open.pop(path, None)
             if fd is not None:
                 os.close(fd)
@@ -224,15 +242,25 @@ class FileRunStore:
         self._make_room()
         fd = _open_for_append(path)
         self._open[path] = fd
+        if path in self._claimed:
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return fd
 
     def _make_room(self) -> None:
-        """Close the file unused for longest; those being synced stay, even past the limit."""
+        """Close the file unused for longest; those being synced stay, even past the limit.
+
+        One that holds a claim goes only when there is no other.
+        """
         if len(self._open) < self._max_open:
             return
-        idle = next((p for p, fd in self._open.items() if fd not in self._syncing), None)
-        if idle is not None:
-            os.close(self._open.pop(idle))
+        free = next((path for path in self._idle() if path not in self._claimed), None)
+        chosen = free or next(self._idle(), None)
+        if chosen is not None:
+            os.close(self._open.pop(chosen))
+
+    def _idle(self) -> Iterator[str]:
+        return (path for path, fd in self._open.items() if fd not in self._syncing)
 
 
 def _open_for_append(path: str) -> int:

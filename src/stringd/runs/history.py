@@ -39,10 +39,11 @@ class History:
         run_id = request.run_id
         kept = bool(await self._events(run_id))
         run = self._known.get(run_id)
-        if run is not None and (run.live or run.task is not None):
-            raise RefusedError("RUN_ACTIVE", f"Run is active: {run_id}. Stop it first.")
         if run is None and not kept:
             raise _unknown(run_id)
+        busy = run is not None and (run.live or run.task is not None)
+        if busy or (kept and not self._store.claim(run_id)):
+            raise RefusedError("RUN_ACTIVE", f"Run is active: {run_id}. Stop it first.")
         self._known.remove(run_id)
         self._store.delete(run_id)
         return messages.RunDeleted(run_id=run_id)

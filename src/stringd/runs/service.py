@@ -79,7 +79,7 @@ class RunService:
         self._known = KnownRuns()
         self._clients: dict[Client, None] = {}
         self._preparation = Preparation(self._known, self._around, self._store)
-        self._conduct = Conduct(self._known, executor)
+        self._conduct = Conduct(self._known, executor, self._store)
         self._pruning = Pruning(self._store, self._known, keep_events)
         self._pruner: asyncio.Task[None] | None = None
         self._dispatcher = Dispatcher(self._handlers(), self.disconnect)

@@ -14,6 +14,10 @@ class RunStore(Protocol):
     the machine. Failing to write is logged, never raised: a full disk must not fail a run.
     """
 
+    def claim(self, run_id: str) -> bool:
+        """Make the run ours until it is released; False while another process has it."""
+        ...
+
     def append(self, run_id: str, event: TimelineEvent) -> None: ...
 
     async def sync(self, run_id: str) -> None: ...
