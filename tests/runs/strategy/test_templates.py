@@ -48,3 +48,15 @@ def test_allowed_filters_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for wrong in ("{{ 'NO_SUCH' | env }}", "{{ 'no' | file }}", "{{ 'true' | exec }}"):
         with pytest.raises(ExecutionError):
             templates.render(wrong, {}, tmp_path)
+
+
+def test_a_command_of_a_template_sees_no_keys_and_does_no_harm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    templates = Templates(frozenset({"exec"}))
+    said = templates.render("{{ 'env; echo end' | exec }}", {}, HERE)
+    assert said.endswith("end")
+    assert "sk-secret" not in said
+    with pytest.raises(ExecutionError, match="denied by deny-commands: rm -rf / deletes"):
+        templates.render("{{ 'true && rm -rf /' | exec }}", {}, HERE)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from stringd.runs.errors import ExecutionError
+from stringd.runs.guard.commands import DANGEROUS
+from stringd.runs.tools.environment import child_environment
 
 GUARDED_FILTERS: Final = ("env", "file", "exec")
 # A prompt waits for this command at every call; longer is a mistake.
@@ -78,6 +80,10 @@ def _file(base: Path, path: object) -> str:
 
 
 def _exec(command: object) -> str:
+    # The owner's leave to run commands is none to run these, nor to see the daemon's keys.
+    refused = DANGEROUS.reasons(str(command))
+    if refused:
+        raise ExecutionError(f"Template command is denied by deny-commands: {refused[0]}")
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", str(command)],
@@ -85,6 +91,7 @@ def _exec(command: object) -> str:
             text=True,
             timeout=_EXEC_SECONDS,
             stdin=subprocess.DEVNULL,
+            env=child_environment({}),
             check=False,
         )
     except subprocess.TimeoutExpired:
