@@ -260,16 +260,16 @@ MUTANTS = [
     Mutant(
         "R1",
         "gate/server.py",
-        "or self._handshakes.total() >= MAX_HANDSHAKES",
-        "or self._handshakes.total() >= 64",
+        "        elif self._sessions.slots.are_full:\n",
+        "        elif self.handshakes >= 64:\n",
         RESOURCES + "r1_64_hostile_connections_do_not_keep_an_honest_one_from_being_served",
     ),
     Mutant(
         "R1",
         "gate/server.py",
-        "or self._handshakes[peer.pid] >= MAX_HANDSHAKES_PER_PROCESS",
+        "            self._make_room()\n",
         "",
-        RESOURCES + "r1_a_crowd_of_one_process_leaves_room_for_others",
+        RESOURCES + "r1_a_crowd_makes_room_for_whoever_comes",
     ),
     Mutant(
         "R1",

@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol
 
@@ -25,14 +25,16 @@ from stringd.wire.jsonlines import FramingError, LineReader
 
 HANDSHAKE_SECONDS: Final = 10.0
 WRITE_SECONDS: Final = 5.0
+# Beyond this, whoever has most of them gives one up for whoever comes.
 MAX_HANDSHAKES: Final = 128
-MAX_HANDSHAKES_PER_PROCESS: Final = 96
 # After an answer we read on a little, so that a peer still writing is not reset before it reads.
 LINGER_SECONDS: Final = 1.0
 LINGER_BYTES: Final = 4 * 1024 * 1024
 # Beyond this a courtesy to those who leave would cost descriptors for those who come.
 MAX_CONNECTIONS: Final = 512
 _ACCEPT_PAUSE: Final = 0.05
+# More at a time would keep those waiting who have spoken.
+_ACCEPT_BATCH: Final = 32
 _READ_BYTES: Final = 65_536
 _WRITE_BYTES: Final = 16_384
 
@@ -56,7 +58,8 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._wakeup = Signal()
         self._returned: deque[socket.socket] = deque()
-        self._handshakes: Counter[int] = Counter()
+        # By process, each in the order of arrival.
+        self._handshakes: dict[int, list[_Handshake]] = {}
         self._threads: set[threading.Thread] = set()
         self._leaving = False
         self.stopping = Signal()
@@ -94,7 +97,9 @@ class Server:
     def _turn(self) -> None:
         for key, _ in self._selector.select(self._patience()):
             if key.fileobj is self._listening:
-                self._accept()
+                for _ in range(_ACCEPT_BATCH):
+                    if not self._accept():
+                        break
             elif key.fileobj is self._wakeup:
                 _swallow(self._wakeup.fileno())
             else:
@@ -116,25 +121,29 @@ class Server:
         deadlines = [connection.deadline for connection in self._connections()]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
-    def _accept(self) -> None:
+    def _accept(self) -> bool:
+        """Take the next connection; False when there is none to take now."""
         try:
             connection, _ = self._listening.accept()
         except BlockingIOError:
-            return
+            return False
         except OSError as error:
             self._log(f"accept failed: {os_text(error)}")
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 time.sleep(_ACCEPT_PAUSE)
-            return
+            return False
         connection.setblocking(False)
         peer = self._peer(connection)
         if peer is None:
             connection.close()
-        elif self._is_crowded(peer):
+        elif self._sessions.slots.are_full:
             self.answer(connection, str(BusyError()))
         else:
-            self._handshakes[peer.pid] += 1
-            self._watch(connection, _Handshake(self, connection, peer))
+            self._make_room()
+            handshake = _Handshake(self, connection, peer)
+            self._handshakes.setdefault(peer.pid, []).append(handshake)
+            self._watch(connection, handshake)
+        return True
 
     def _peer(self, connection: socket.socket) -> Peer | None:
         """Who connected, if it may."""
@@ -149,12 +158,18 @@ class Server:
             return None
         return Peer(pid, uid, _executable(pid))
 
-    def _is_crowded(self, peer: Peer) -> bool:
-        return (
-            self._sessions.slots.are_full
-            or self._handshakes.total() >= MAX_HANDSHAKES
-            or self._handshakes[peer.pid] >= MAX_HANDSHAKES_PER_PROCESS
-        )
+    @property
+    def handshakes(self) -> int:
+        """How many connections have not sent their line yet."""
+        return sum(map(len, self._handshakes.values()))
+
+    def _make_room(self) -> None:
+        """Give up the oldest handshake of the process with most of them, if there are too many.
+
+        So a crowd of silent peers takes places from itself, never from who comes and speaks.
+        """
+        if self.handshakes >= MAX_HANDSHAKES:
+            max(self._handshakes.values(), key=len)[0].refuse(str(BusyError()))
 
     def serve_line(self, line: bytes, connection: socket.socket, peer: Peer) -> None:
         """A handshake is complete: a thread takes the connection from here."""
@@ -167,10 +182,10 @@ class Server:
         self._threads.add(thread)
         thread.start()
 
-    def end_handshake(self, connection: socket.socket, peer: Peer) -> None:
+    def end_handshake(self, handshake: "_Handshake", connection: socket.socket, peer: Peer) -> None:
         """The connection is no longer read here."""
         self._selector.unregister(connection)
-        self._handshakes[peer.pid] -= 1
+        self._handshakes[peer.pid].remove(handshake)
         if not self._handshakes[peer.pid]:
             del self._handshakes[peer.pid]
 
@@ -234,9 +249,13 @@ class _Handshake:
         self._connection = connection
         self._peer = peer
         self._reader = LineReader(MAX_REQUEST_BYTES)
+        self._is_over = False
         self.deadline = time.monotonic() + HANDSHAKE_SECONDS
 
     def ready(self) -> None:
+        if self._is_over:
+            # It was given up after the loop had seen that there was something to read.
+            return
         try:
             data = self._connection.recv(_READ_BYTES)
             if not data:
@@ -248,14 +267,14 @@ class _Handshake:
         except BlockingIOError:
             return
         except FramingError as error:
-            self._refuse(f"read error: {error}")
+            self.refuse(f"read error: {error}")
         except OSError as error:
-            self._refuse(f"read error: {os_text(error)}")
+            self.refuse(f"read error: {os_text(error)}")
         else:
             self._take(line)
 
     def expired(self) -> None:
-        self._refuse("handshake deadline exceeded")
+        self.refuse("handshake deadline exceeded")
 
     def _take(self, line: bytes | None) -> None:
         if line is None:
@@ -267,12 +286,14 @@ class _Handshake:
             # An empty line asks for nothing and gets nothing.
             self._connection.close()
 
-    def _refuse(self, message: str) -> None:
+    def refuse(self, message: str) -> None:
+        """Answer with an error instead of waiting for the line."""
         self._leave()
         self._server.answer(self._connection, message)
 
     def _leave(self) -> None:
-        self._server.end_handshake(self._connection, self._peer)
+        self._is_over = True
+        self._server.end_handshake(self, self._connection, self._peer)
 
 
 class _Lingering:
