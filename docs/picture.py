@@ -158,8 +158,8 @@ def play(run: Tmux, terminal: Terminal, home: Path, environment: Mapping[str, st
     shell = f"cd {shlex.quote(str(home))} && exec env -i TERM=$TERM {settings} bash --norc"
     size = ("-x", str(terminal.columns), "-y", str(terminal.rows))
     run("new-session", "-d", "-s", terminal.name, *size, shell)
-    wait_for(run, terminal, "$")
     for line, text in terminal.typed:
+        wait_for(run, terminal, "$\n", at_end=True)
         for part in line.split("\n"):
             run("send-keys", "-t", terminal.name, "-l", "--", part)
             run("send-keys", "-t", terminal.name, "Enter")
@@ -170,9 +170,12 @@ def screen(run: Tmux, terminal: Terminal, *options: str) -> str:
     return run("capture-pane", "-p", *options, "-t", terminal.name)
 
 
-def wait_for(run: Tmux, terminal: Terminal, text: str) -> None:
+def wait_for(run: Tmux, terminal: Terminal, text: str, *, at_end: bool = False) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
-    while text not in (shown := screen(run, terminal)):
+    while True:
+        shown = screen(run, terminal)
+        if f"{shown.rstrip()}\n".endswith(text) if at_end else text in shown:
+            return
         if time.monotonic() > deadline:
             raise TimeoutError(f"{terminal.name} never showed {text!r}:\n{shown}")
         time.sleep(0.1)
