@@ -121,6 +121,18 @@ def test_a_web_address_is_no_file_name(person: Person, command: str) -> None:
     assert [*person.home.iterdir()] == []
 
 
+def test_a_shortcut_is_no_file_name(person: Person) -> None:
+    person.put("a.md", "[@docs Docs](sub/docs.md)\n")
+    person.gets("/open a.md")
+    for form in ("/write @docs\nx", "/edit @docs#b", "/append @docs\nx", "/replace @docs:L1\nx"):
+        refused = person.fails(form)
+        assert (refused.code, refused.message) == (
+            "INVALID_TARGET",
+            "@docs is a shortcut, and only files are edited.\nRecovery: it leads to sub/docs.md",
+        )
+    assert person.gets("/write @other\nx") == "Written: @other (1 bytes, 1 lines)"
+
+
 def test_parts_of_the_open_document_are_named_by_its_path(person: Person) -> None:
     person.put("sub/doc.md", DOC)
     person.gets("/open sub/doc.md")

@@ -8,6 +8,7 @@ from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.page import path_of
 from stringd.runtime.paths import FilePath, locate
+from stringd.runtime.shortcuts import resolve_shortcut
 
 NAME_MAX: Final = 255
 """Longer names no file system takes; what is longer is text."""
@@ -63,7 +64,7 @@ def refuse_lines(order: Order) -> None:
 def file_of(call: Call, order: Order) -> FilePath:
     """The file an order means; no path means the open local document."""
     if order.target.path:
-        return locate(call, order.target.path)._replace(typed=order.target.path)
+        return _named_file(call, order.target.path)
     location = call.session.location
     if location is None:
         raise CommandError("INVALID_TARGET", "No document open.")
@@ -72,6 +73,18 @@ def file_of(call: Call, order: Order) -> FilePath:
         raise CommandError("INVALID_TARGET", "The open document is no local file.")
     file = locate(call, str(path))
     return file._replace(typed=call.session.shown(location.uri))
+
+
+def _named_file(call: Call, name: str) -> FilePath:
+    file = locate(call, name)
+    if name.startswith("@") and not file.real.exists():
+        target = resolve_shortcut(call.session, name[1:])
+        if target is not None:
+            raise CommandError(
+                "INVALID_TARGET",
+                f"{name} is a shortcut, and only files are edited.\nRecovery: it leads to {target}",
+            )
+    return file
 
 
 def whole_file_of(call: Call, order: Order) -> FilePath:
