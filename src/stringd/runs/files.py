@@ -1,15 +1,11 @@
 """Runs as files: `<id>.jsonl` timelines, `events/<id>.jsonl` broadcasts, `<id>.config.json`.
 
-Lines are only ever appended, each in one write. A line torn by a crash is ended before the next
-one, and skipped when read.
+Lines are only ever appended; one that was torn is skipped when read.
 """
 
-import fcntl
 import logging
 import os
-import resource
 import shutil
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,8 +14,8 @@ from typing import Final, NamedTuple, TypedDict
 import msgspec
 from msgspec import Struct
 
+from stringd.runs.appending import MAX_OPEN, AppendFiles
 from stringd.runs.clock import timestamp
-from stringd.runs.syncer import Syncer
 from stringd.runs.timeline import (
     INTERRUPTED,
     AnyEvent,
@@ -34,8 +30,6 @@ from stringd.wire.runs.types import RunOverview
 
 log = logging.getLogger(__name__)
 
-# Each running run uses two files; sockets and children need the rest of what we may open.
-_MAX_OPEN: Final = max(64, min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4))
 _TAIL: Final = 64 * 1024
 
 _BOUNDS: Final = (RunStarted, RunCompleted)
@@ -62,51 +56,26 @@ class _Selection(TypedDict):
 class FileRunStore:
     """The runs directory. Use it from the loop's thread; reading may happen in another."""
 
-    def __init__(self, directory: Path, *, max_open: int = _MAX_OPEN) -> None:
+    def __init__(self, directory: Path, *, max_open: int = MAX_OPEN) -> None:
         self._directory = directory
-        self._max_open = max_open
         self._events = directory / "events"
         # Plain text: these are joined and looked up with every event of every run.
         self._timeline_prefix = f"{self._directory}/"
         self._events_prefix = f"{self._events}/"
-        self._open: OrderedDict[str, int] = OrderedDict()
-        self._claimed: set[str] = set()
-        self._syncing: dict[int, int] = {}
-        self._syncer = Syncer()
+        self._files = AppendFiles(max_open)
         self._overviews: dict[str, _Known] = {}
 
     def claim(self, run_id: str) -> bool:
-        path = self._timeline(run_id)
-        try:
-            fcntl.flock(self._file(path), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.release(run_id)
-            return False
-        except OSError as error:
-            # A disk that knows no locks has one daemon, we hope, rather than none.
-            log.warning("cannot claim run %s: %s", run_id, error)
-        self._claimed.add(path)
-        return True
+        return self._files.claim(self._timeline(run_id))
 
     def append(self, run_id: str, event: TimelineEvent) -> None:
-        self._write(self._timeline(run_id), encode_event(event))
+        self._files.write(self._timeline(run_id), encode_event(event))
 
     def append_broadcast(self, run_id: str, frame: bytes) -> None:
-        self._write(self._broadcasts(run_id), frame + b"\n")
+        self._files.write(self._broadcasts(run_id), frame + b"\n")
 
     async def sync(self, run_id: str) -> None:
-        fd = self._open.get(self._timeline(run_id))
-        if fd is None:
-            return
-        self._syncing[fd] = self._syncing.get(fd, 0) + 1
-        try:
-            await self._syncer.sync(fd)
-        except OSError as error:
-            log.error("cannot sync the timeline of run %s: %s", run_id, error)
-        finally:
-            self._syncing[fd] -= 1
-            if not self._syncing[fd]:
-                del self._syncing[fd]
+        await self._files.sync(self._timeline(run_id))
 
     def timeline(self, run_id: str) -> list[AnyEvent]:
         return decode_events(_lines(self._timeline(run_id)))
@@ -208,16 +177,11 @@ class FileRunStore:
             Path(path).unlink(missing_ok=True)
 
     def release(self, run_id: str) -> None:
-        for path in (self._timeline(run_id), self._broadcasts(run_id)):
-            self._claimed.discard(path)
-            fd = self._open.pop(path, None)
-            if fd is not None:
-                os.close(fd)
+        self._files.release(self._timeline(run_id))
+        self._files.release(self._broadcasts(run_id))
 
     def close(self) -> None:
-        self._syncer.close()
-        while self._open:
-            os.close(self._open.popitem()[1])
+        self._files.close()
 
     def _timeline(self, run_id: str) -> str:
         return f"{self._timeline_prefix}{run_id}.jsonl"
@@ -227,53 +191,6 @@ class FileRunStore:
 
     def _selection(self, run_id: str) -> Path:
         return self._directory / f"{run_id}.config.json"
-
-    def _write(self, path: str, line: bytes) -> None:
-        try:
-            os.write(self._file(path), line)
-        except OSError as error:
-            log.error("cannot write %s: %s", path, error)
-
-    def _file(self, path: str) -> int:
-        fd = self._open.get(path)
-        if fd is not None:
-            self._open.move_to_end(path)
-            return fd
-        self._make_room()
-        fd = _open_for_append(path)
-        self._open[path] = fd
-        if path in self._claimed:
-            with suppress(OSError):
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return fd
-
-    def _make_room(self) -> None:
-        """Close the file unused for longest; those being synced stay, even past the limit.
-
-        One that holds a claim goes only when there is no other.
-        """
-        if len(self._open) < self._max_open:
-            return
-        free = next((path for path in self._idle() if path not in self._claimed), None)
-        chosen = free or next(self._idle(), None)
-        if chosen is not None:
-            os.close(self._open.pop(chosen))
-
-    def _idle(self) -> Iterator[str]:
-        return (path for path, fd in self._open.items() if fd not in self._syncing)
-
-
-def _open_for_append(path: str) -> int:
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-    try:
-        fd = os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(path, flags, 0o600)
-    size = os.fstat(fd).st_size
-    if size and os.pread(fd, 1, size - 1) != b"\n":
-        os.write(fd, b"\n")
-    return fd
 
 
 def _age(path: Path) -> float:
