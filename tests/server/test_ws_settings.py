@@ -6,7 +6,8 @@ from stringd.server.settings import RunsSettings, SettingsError, load_settings
 
 
 def test_runs_are_guarded_sequential_and_free_in_their_models_by_default() -> None:
-    assert load_settings({}).runs == RunsSettings((), concurrent_broadcast=False)
+    found = load_settings({}).runs
+    assert found == RunsSettings(catalog_url=found.catalog_url)
 
 
 def test_the_owner_may_open_filters_and_choose_a_model() -> None:
