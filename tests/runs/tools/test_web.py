@@ -22,6 +22,8 @@ ANSWERS = {
     "/loop": b"HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n",
     "/away": b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n"
     b"Content-Length: 0\r\n\r\n",
+    "/deep": b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n"
+    + b"<div>" * 600_000,
     "/slow": b"",
 }
 
@@ -83,6 +85,15 @@ async def test_long_pages_are_cut(server: RunsServer, watcher: Watcher, tmp_path
         text = await fetch(server, watcher, tmp_path, f"{url}/long")
     assert text.startswith("x" * 50_000)
     assert len(text) < 50_100
+
+
+@pytest.mark.parametrize("form", ["markdown", "text"])
+async def test_a_page_too_deep_for_any_parser_is_refused(
+    server: RunsServer, watcher: Watcher, tmp_path: Path, form: str
+) -> None:
+    async with site() as url:
+        text = await fetch(server, watcher, tmp_path, f"{url}/deep", format=form)
+    assert text.startswith("Error (command_failed): The page is nested more than 512 deep")
 
 
 async def test_a_silent_site_times_out(

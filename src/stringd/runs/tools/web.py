@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 _MAX_TEXT: Final = 50_000
 _MAX_BODY: Final = 8 * 1024 * 1024
 _MAX_HOPS: Final = 5
+_RESOLVE_SECONDS: Final = 30.0
+# As deep as browsers go. Parsers walk up from every block, so a deep page could take hours.
+_MAX_DEPTH: Final = 512
+_BLOCK_TAG: Final = re.compile(
+    r"(?i)<(/?)(?:address|article|aside|blockquote|center|details|dialog|dir|div|dl|fieldset|figure"
+    r"|figcaption|footer|form|header|hgroup|listing|main|menu|nav|ol|optgroup|pre|rp|rt|search"
+    r"|section|summary|ul|xmp)(?=[\s/>])"
+)
 _REDIRECTS: Final = (301, 302, 303, 307, 308)
 Format = Literal["text", "markdown", "html"]
 
@@ -66,7 +74,8 @@ async def allowed_address(
     """The address to connect to, public or allowed. Raises `Denied` or `ToolFailure`."""
     host = parts.hostname or ""
     try:
-        found = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
+        async with asyncio.timeout(_RESOLVE_SECONDS):
+            found = await resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
     except (OSError, UnicodeError) as error:
         raise ToolFailure("command_failed", f"Cannot resolve {host}: {error}") from None
     # A site that sends us on to itself needs no second yes, unless its name moved meanwhile.
@@ -158,6 +167,12 @@ async def _answer(page: Page, wanted: Format) -> ToolOutput:
 def _converted(html: str, wanted: Format) -> str:
     if wanted == "html":
         return html
+    if _too_deep(html):
+        raise ToolFailure(
+            "command_failed",
+            f"The page is nested more than {_MAX_DEPTH} deep; it is not converted",
+            next_step="ask for it with format html",
+        )
     if wanted == "markdown":
         from html_to_markdown import convert
 
@@ -169,3 +184,12 @@ def _converted(html: str, wanted: Format) -> str:
     body = tree.body
     lines = (body.text(separator="\n") if body else "").splitlines()
     return "\n".join(line.strip() for line in lines if line.strip())
+
+
+def _too_deep(html: str) -> bool:
+    depth = 0
+    for tag in _BLOCK_TAG.finditer(html):
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        if depth > _MAX_DEPTH:
+            return True
+    return False
