@@ -128,14 +128,18 @@ def test_a_line_cut_off_by_power_loss_is_named_and_the_chain_goes_on(tmp_path: P
     assert b'"torn":' in path.read_bytes()
 
 
-def test_a_log_that_was_removed_is_started_again(tmp_path: Path) -> None:
-    path = tmp_path / "log"
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_log_that_was_removed_or_moved_is_started_again(tmp_path: Path, moved: bool) -> None:
+    path, elsewhere = tmp_path / "log", tmp_path / "log.1"
     log = AuditLog(path)
     log.append("started", {})
-    path.unlink()
+    path.rename(elsewhere)
+    if not moved:
+        elsewhere.unlink()
     log.append("started", {})
     log.close()
     assert verify(path) == (1, None)
+    assert not moved or verify(elsewhere) == (1, None)
 
 
 @pytest.mark.parametrize("kind", ["directory", "link", "no folder"])

@@ -12,7 +12,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -71,8 +71,8 @@ class AuditLog:
 
     @contextmanager
     def _exclusively(self) -> Iterator[int]:
-        if self._descriptor is not None and os.fstat(self._descriptor).st_nlink == 0:
-            # Somebody removed the file: a log nobody can find is none.
+        if self._descriptor is not None and not self._is_in_place(self._descriptor):
+            # Somebody removed or moved the file: a log nobody can find is none.
             self.close()
             self._end = -1
         if self._descriptor is None:
@@ -82,6 +82,12 @@ class AuditLog:
             yield self._descriptor
         finally:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _is_in_place(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(self._path.lstat(), os.fstat(descriptor))
+        except FileNotFoundError:
+            return False
 
     def _catch_up(self, descriptor: int) -> dict[str, object]:
         """Be at the end of the chain; a torn last line is closed and named."""
@@ -168,7 +174,16 @@ def _open(path: Path) -> int:
         os.close(descriptor)
         raise PermissionError(13, "not our own file")
     os.fchmod(descriptor, 0o600)
+    _sync_folder(path.parent)
     return descriptor
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new file is on disk only when its name is. Not every file system can do that."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with suppress(OSError):
+        os.fsync(descriptor)
+    os.close(descriptor)
 
 
 def _write_all(descriptor: int, data: bytes) -> int:
