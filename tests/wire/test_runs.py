@@ -100,6 +100,20 @@ BAD: list[tuple[str | bytes, str, str]] = [
         ),
     ),
     (
+        '{"type":"prepare_run","runId":"r","budget":{"tokens":0,"seconds":0,"cost":"x"}}',
+        "VALIDATION_ERROR",
+        (
+            "budget.tokens: Number must be greater than or equal to 1; "
+            "budget.seconds: Number must be greater than 0; "
+            "budget.cost: Expected number, received string"
+        ),
+    ),
+    (
+        '{"type":"steer_run","runId":"r","text":"x","mode":"now"}',
+        "VALIDATION_ERROR",
+        "mode: Invalid enum value. Expected 'call' | 'steer', received 'now'",
+    ),
+    (
         '{"type":"set_credential","providerId":"p","credentialType":"key"}',
         "VALIDATION_ERROR",
         ("credentialType: Invalid enum value. Expected 'api' | 'oauth' | 'custom', received 'key'"),

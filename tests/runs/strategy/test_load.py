@@ -1,5 +1,6 @@
 """Strategy files: what is accepted, and what their authors are told."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,16 @@ def test_prompts_in_files_are_read_beside_the_strategy(tmp_path: Path) -> None:
     agent = load(tmp_path, source).agents["a"]
     assert isinstance(agent, d.LlmAgent)
     assert agent.system_prompt == "be nice"
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "pipe"])
+def test_a_prompt_that_is_no_file_is_not_found(tmp_path: Path, kind: str) -> None:
+    if kind == "folder":
+        (tmp_path / "p.md").mkdir()
+    elif kind == "pipe":
+        os.mkfifo(tmp_path / "p.md")
+    source = strategy(sequential("a"), a={**LLM, "systemPrompt": "p.md"})
+    assert refusal(tmp_path, source) == "System prompt file not found: p.md"
 
 
 BROKEN: list[tuple[str, str, str]] = [

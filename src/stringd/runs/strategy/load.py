@@ -130,9 +130,9 @@ def _prompt(value: str | None, folder: Path, what: str) -> str | None:
     if path is None:
         return value
     try:
+        if not path.is_file():
+            raise StrategyFileError(f"{what} file not found: {path}")
         return path.read_text("utf-8")
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise StrategyFileError(f"{what} file not found: {path}") from None
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise StrategyFileError(f"Cannot read {what.lower()} file {path}: {error}") from None
 

@@ -97,8 +97,10 @@ def _shape(info: inspect.Type) -> shapes.Shape:
             return shapes.OneOf(_in_order(map(str, values)))
         case inspect.BoolType():
             return shapes.Flag()
-        case inspect.IntType():
-            return shapes.Number(whole=True)
+        case inspect.IntType(gt=above, ge=least):
+            return shapes.Number(whole=True, above=above, at_least=least)
+        case inspect.FloatType(gt=above, ge=least):
+            return shapes.Number(above=above, at_least=least)
         case inspect.ListType(item_type=item):
             return shapes.Items(_shape(item))
         case inspect.DictType():
