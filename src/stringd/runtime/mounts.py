@@ -12,7 +12,7 @@ import msgspec
 from stringd.actions.cli import command_environment
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.place import Value
-from stringd.actions.secrets import Mask
+from stringd.actions.secrets import NOTHING_HIDDEN, Mask
 from stringd.actions.templates import Variable, cut
 from stringd.documents import parse
 from stringd.runtime import environment
@@ -121,14 +121,14 @@ async def _use(
     topic = session.topic
     own = topic.type == "app" and topic.name.partition(":")[0] == name
     key = ServerKey(session.user.home, topic.name if own else name)
-    scope = Topic("app", key.topic_name)
-    mask = Mask(())
+    variables = environment.own(session.user.home, Topic("app", key.topic_name))
+    mask = NOTHING_HIDDEN
     if mount.url is None:
-        variables = environment.own(session.user.home, scope)
         given = command_environment(os.environ, variables, {})
     else:
-        variables = environment.visible(session.user.home, scope)
         given, mask = _headers(mount, variables, name)
+    if call.runtime.settings.show_secrets:
+        mask = NOTHING_HIDDEN
     limit = call.runtime.settings.cli_action_timeout
     try:
         answer = await call.runtime.mcp.use(key, mount, given, ask, limit)
