@@ -107,6 +107,25 @@ def test_the_step_back_outlives_the_daemon(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old\n"
 
 
+@proves("FILE-12")
+@pytest.mark.parametrize("written", [False, True])
+def test_a_crash_between_the_step_and_the_file_loses_no_step(tmp_path: Path, written: bool) -> None:
+    with Daemon(tmp_path) as daemon:
+        person = Person(daemon.port, "u", tmp_path / "home")
+        path = person.put("a.md", "old\n")
+        person.gets("/write a.md\nmine")
+        last = daemon.data_dir / "undo/u/file%3Amain/last.json"
+        before = last.read_bytes()
+        person.gets("/write a.md\nnext")
+        last.rename(last.with_name("next.json"))
+        last.write_bytes(before)
+        if not written:
+            path.write_bytes(b"mine")
+        assert person.gets("/undo") == f"Undo: reverted a.md ({1 if written else 2} lines)"
+        assert path.read_bytes() == (b"mine" if written else b"old\n")
+        assert person.fails("/undo").text == "ERROR(NOT_FOUND): Nothing to undo."
+
+
 @proves("KEEP-03")
 def test_closing_a_topic_forgets_its_step_back(person: Person) -> None:
     person.put("a.md", "old\n")
@@ -125,8 +144,7 @@ def test_no_user_reaches_out_of_the_records(tmp_path: Path, name: str) -> None:
         pass
     found = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.parent.parent.parent for path in found] == [tmp_path / "undo"]
-    restored = undo.load(tmp_path, session)
-    assert restored is not None
+    (restored,) = undo.steps(tmp_path, session)
     assert restored.previous() == b"\xff"
     undo.forget_user(tmp_path, name)
     assert list((tmp_path / "undo").iterdir()) == []

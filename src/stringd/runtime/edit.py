@@ -86,21 +86,26 @@ def revert(call: "Call") -> Reverted:
     """
     data_dir = call.runtime.settings.data_dir
     with call.runtime.edits:
-        record = undo.load(data_dir, call.session)
-        if record is None:
+        records = undo.steps(data_dir, call.session)
+        if not records:
             raise CommandError("NOT_FOUND", "Nothing to undo.")
-        file = locate(call, record.path)
-        file = file._replace(typed=call.session.shown(file.path.as_uri()))
-        current = _read(file, EditRules(may_create=True))
-        if current is None or current.digest.hex() != record.sha256:
-            raise CommandError(
-                "CONFLICT",
-                f"Refusing to undo {file.typed}: file changed since this topic's last edit.\n"
-                f"Recovery: look at it with /edit {record.path} and edit what you need.",
-            )
-        previous = _step_back(call, file, record)
-        undo.forget(data_dir, call.session)
-    return Reverted(file, previous)
+        files = [_file_of(call, record) for record in records]
+        for file, record in zip(files, records, strict=True):
+            current = _read(file, EditRules(may_create=True))
+            if current is not None and current.digest.hex() == record.sha256:
+                previous = _step_back(call, file, record)
+                undo.forget(data_dir, call.session)
+                return Reverted(file, previous)
+    raise CommandError(
+        "CONFLICT",
+        f"Refusing to undo {files[-1].typed}: file changed since this topic's last edit.\n"
+        f"Recovery: look at it with /edit {files[-1].path} and edit what you need.",
+    )
+
+
+def _file_of(call: "Call", record: undo.UndoRecord) -> FilePath:
+    file = locate(call, record.path)
+    return file._replace(typed=call.session.shown(file.path.as_uri()))
 
 
 def _step_back(call: "Call", file: FilePath, record: undo.UndoRecord) -> bytes | None:

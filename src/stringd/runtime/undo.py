@@ -3,7 +3,7 @@
 import base64
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -53,35 +53,39 @@ def content_fields(data: bytes) -> tuple[str | None, str | None]:
 
 @contextmanager
 def remembered(data_dir: Path, session: "Session", record: UndoRecord) -> Iterator[None]:
-    """Keep a step back while the file is written; if that fails, the earlier step stays.
+    """Keep a step back beside the earlier one while the file is written; then it takes its place.
 
     Raises `OSError` before anything is written when it cannot be kept.
     """
-    path = _path(data_dir, session)
-    make_private_directory(path.parent)
-    earlier = path.read_bytes() if path.exists() else None
-    write_atomically(path, msgspec.json.encode(record), 0o600)
+    pending, last = _paths(data_dir, session)
+    make_private_directory(last.parent)
+    write_atomically(pending, msgspec.json.encode(record), 0o600)
     try:
         yield
     except BaseException:
-        if earlier is None:
-            path.unlink(missing_ok=True)
-        else:
-            write_atomically(path, earlier, 0o600)
+        pending.unlink(missing_ok=True)
         raise
+    with suppress(OSError):
+        # Where it is serves as well; the file is written.
+        pending.replace(last)
 
 
-def load(data_dir: Path, session: "Session") -> UndoRecord | None:
-    """The topic's step back, if it has one that can be read."""
-    try:
-        return msgspec.json.decode(_path(data_dir, session).read_bytes(), type=UndoRecord)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
+def steps(data_dir: Path, session: "Session") -> list[UndoRecord]:
+    """The steps back that may be the topic's last, newest first.
+
+    After a crash there may be two: which one is, the file itself tells.
+    """
+    found = []
+    for path in _paths(data_dir, session):
+        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
+            found.append(msgspec.json.decode(path.read_bytes(), type=UndoRecord))
+    return found
 
 
 def forget(data_dir: Path, session: "Session") -> None:
     """Drop the topic's step back."""
-    _path(data_dir, session).unlink(missing_ok=True)
+    for path in _paths(data_dir, session):
+        path.unlink(missing_ok=True)
 
 
 def forget_user(data_dir: Path, user_id: str) -> None:
@@ -89,9 +93,10 @@ def forget_user(data_dir: Path, user_id: str) -> None:
     shutil.rmtree(_directory(data_dir, user_id), ignore_errors=True)
 
 
-def _path(data_dir: Path, session: "Session") -> Path:
-    topic = _file_name(session.topic.canonical)
-    return _directory(data_dir, session.user.id) / topic / "last.json"
+def _paths(data_dir: Path, session: "Session") -> tuple[Path, Path]:
+    """Where the step of an edit that is under way lies, and where that of the last one."""
+    topic = _directory(data_dir, session.user.id) / _file_name(session.topic.canonical)
+    return topic / "next.json", topic / "last.json"
 
 
 def _directory(data_dir: Path, user_id: str) -> Path:
