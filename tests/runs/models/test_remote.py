@@ -454,3 +454,44 @@ async def test_a_provider_that_is_asked_again_says_so(
     note = "openai/gpt-4o answered 429: slow [hidden]; asking again in 0.0 s"
     assert notes(messages)[1:] == [note]
     assert messages[-1]["result"] == "y"
+
+
+async def test_a_window_the_catalog_knows_is_compacted_before_it_overflows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    full = servers.openai_text("long talk")
+    full.chunks = [
+        chunk.replace(b'"prompt_tokens": 11', b'"prompt_tokens": 120000').replace(
+            b'"total_tokens": 18', b'"total_tokens": 120007'
+        )
+        for chunk in full.chunks
+    ]
+    replies = (full, servers.openai_text("in short"), servers.openai_text("on we go"))
+    context = {"compaction": {"keepRecent": 0}}
+    source = strategy(sequential("a", "a"), a={"model": "openai/gpt-4o", "context": context})
+    messages, provider = await run(monkeypatch, tmp_path, source, *replies)
+    assert messages[-1]["result"] == "on we go"
+    retained = next(m["event"]["event"] for m in messages if kinds([m]) == ["a:retention"])
+    assert (retained["reason"], retained["recordsCompacted"]) == ("context-window", 1)
+    assert retained["trigger"]["contextWindow"] == 128000
+    assert retained["summaryRecord"]["text"] == "in short"
+    assert "long talk" in provider.asked[1].body["messages"][-1]["content"]
+    told = [message["content"] for message in provider.asked[2].body["messages"]]
+    assert told == ["[Earlier conversation compacted - summary follows.]", "in short", "long talk"]
+    # What each agent call used counts; the summary is nobody's answer.
+    assert messages[-1]["usage"]["promptTokens"] == 120011
+
+
+async def test_an_empty_summary_replaces_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    context = {"compaction": {"keepRecent": 0, "threshold": 1}}
+    source = strategy(sequential("a", "a", "a"), a={"model": "openai/gpt-4o", "context": context})
+    replies = (servers.openai_text("x"), servers.openai_text("y"), servers.openai_text(" "))
+    messages, provider = await run(
+        monkeypatch, tmp_path, source, *replies, servers.openai_text("z")
+    )
+    assert messages[-1]["result"] == "z"
+    assert "a:retention" not in kinds(messages)
+    assert len(provider.asked) == 4
+    assert len(provider.asked[3].body["messages"]) == 5

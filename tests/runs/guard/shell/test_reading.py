@@ -4,6 +4,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -31,8 +32,8 @@ class Shell:
     folder: Path
 
     def run(self, line: str) -> list[list[str]]:
-        calls = self.folder / "calls"
-        calls.unlink(missing_ok=True)
+        # What one line leaves running must not write into the record of the next.
+        calls = self.folder / f"calls-{uuid4().hex}"
         environment = {
             "PATH": str(self.folder / "bin"),
             "CALLS": str(calls),
@@ -43,12 +44,14 @@ class Shell:
             cwd=self.folder / "work",
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            # Read to its end, which is when the last job in the background has ended too.
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=20,
             check=False,
         )
         text = calls.read_bytes().decode("utf-8", "replace") if calls.exists() else ""
+        calls.unlink(missing_ok=True)
         return [call.split("\x1e")[:-1] for call in text.split("\x1d")[:-1]]
 
 
@@ -153,7 +156,7 @@ def test_what_bash_runs_was_read_or_in_doubt(shell: Shell, line: str) -> None:
 
 
 @pytest.mark.soak
-@settings(quick, max_examples=8000)
+@settings(quick, max_examples=20_000)
 @given(line=LINES)
 def test_what_bash_runs_was_read_or_in_doubt_for_long(shell: Shell, line: str) -> None:
     check(shell, line)
