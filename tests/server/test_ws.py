@@ -161,6 +161,20 @@ async def test_the_second_port_serves_the_same_runs(daemon: Daemon) -> None:
     assert (await asyncio.to_thread(health, port))["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/health"), ("GET", "/"), ("POST", "/exec"), ("GET", "/users")]
+)
+async def test_the_port_for_runs_offers_nothing_else(
+    daemon: Daemon, method: str, path: str
+) -> None:
+    port = int(daemon.environment["RUNS_PORT"])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path, body=b"{}" if method == "POST" else None)
+    response = connection.getresponse()
+    assert (response.status, response.read()) == (404, b"Not Found")
+    connection.close()
+
+
 async def test_a_client_that_asks_without_reading_is_not_read_further(daemon: Daemon) -> None:
     ping = text_frame_masked(b'{"type":"ping","requestId":"%b"}' % (b"x" * 1000))
     with socket.create_connection(("127.0.0.1", daemon.port), 10) as peer:

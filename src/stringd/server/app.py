@@ -20,6 +20,7 @@ from stringd.server.http import (
     empty_response,
     error_response,
     json_response,
+    text_response,
 )
 from stringd.server.runs import Runs
 from stringd.server.turns import Turns
@@ -132,6 +133,18 @@ class App:
     def _shutdown(self, _request: Request) -> Response:
         self._request_stop()
         return json_response(200, {"ok": True, "message": "stringd shutting down"})
+
+
+class RunsDoor:
+    """What a port for runs alone answers: `/ws` and `GET /health`, nothing else of the daemon."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self.refusal = app.refusal
+
+    def handle(self, request: Request) -> Response | Awaitable[Response]:
+        offered = request.path == "/ws" or (request.method, request.path) == ("GET", "/health")
+        return self._app.handle(request) if offered else text_response(404, "Not Found")
 
 
 def _run_ports(runtime: Runtime, turns: Turns) -> "Ports":

@@ -7,11 +7,12 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import uvloop
 
-from stringd.server.app import App
+from stringd.server.app import App, RunsDoor
 from stringd.server.connection import Connection
 from stringd.server.log import EventLog
 from stringd.server.memory import keep_freed_memory
@@ -89,10 +90,14 @@ async def _serve(
     tasks: set[asyncio.Task[None]] = set()
     outbox = Outbox(loop)
 
-    def connection() -> Connection:
-        return Connection(app, loop, connections, tasks, app.runs.take_over, outbox)
+    def connection(door: App | RunsDoor) -> Connection:
+        return Connection(door, loop, connections, tasks, app.runs.take_over, outbox)
 
-    servers = [await loop.create_server(connection, sock=listener) for listener in sockets]
+    doors: list[App | RunsDoor] = [app, *(RunsDoor(app) for _ in sockets[1:])]
+    servers = [
+        await loop.create_server(partial(connection, door), sock=listener)
+        for door, listener in zip(doors, sockets, strict=True)
+    ]
     sweeper = loop.create_task(_sweep(connections))
     log.info("server.start", port=settings.port)
     try:
