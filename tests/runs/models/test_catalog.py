@@ -86,14 +86,14 @@ async def catalog_server(tmp_path: Path, body: bytes, **how: Any) -> tuple[Json 
     """What a refresh leaves in the cache, and how often the server was asked."""
     async with model_server(Reply([body], content_type="application/json", **how)) as server:
         directory = ProviderDirectory(tmp_path, environ={}, catalog_url=f"{server.url}/api.json")
-        assert "acme" not in directory.catalog.provider_ids
+        assert directory.catalog.model("groq", "rocket-1") is None
         thread = directory.renew_catalog()
         if thread is not None:
             await joined(thread)
         path = tmp_path / "cache" / "models-catalog.json"
-        known = directory.catalog.provider_ids
+        found = directory.catalog.model("groq", "rocket-1")
         kept: Json | None = json.loads(path.read_bytes()) if path.exists() else None
-        assert ("acme" in known) is (kept is not None and "acme" in kept["data"])
+        assert (found is not None) is (kept is not None)
         return kept, len(server.asked)
 
 
@@ -104,9 +104,10 @@ async def joined(thread: Thread) -> None:
 
 @pytest.mark.anyio
 async def test_a_refresh_is_kept_for_a_day(tmp_path: Path) -> None:
-    kept, asked = await catalog_server(tmp_path, json.dumps(NEW).encode())
+    fetched = {"groq": NEW["acme"], **NEW, "broken": 5}
+    kept, asked = await catalog_server(tmp_path, json.dumps(fetched).encode())
     assert kept is not None
-    assert kept["data"] == NEW
+    assert kept["data"] == {"groq": NEW["acme"]}
     assert abs(kept["fetchedAt"] / 1000 - time.time()) < 3600
     assert asked == 1
     directory = ProviderDirectory(tmp_path, environ={}, catalog_url="http://127.0.0.1:9/")
@@ -115,7 +116,7 @@ async def test_a_refresh_is_kept_for_a_day(tmp_path: Path) -> None:
     thread = directory.renew_catalog()
     assert thread is not None
     await joined(thread)
-    assert "acme" in directory.catalog.provider_ids
+    assert directory.catalog.model("groq", "rocket-1") is not None
 
 
 @pytest.mark.anyio

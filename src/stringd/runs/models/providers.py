@@ -97,7 +97,7 @@ class ProviderDirectory:
         """Fetch a newer catalog in the background, where one may be fetched and is due."""
         if self._catalog_url is None:
             return None
-        return refresh(self._cache, self._catalog_url, self.catalog.forget)
+        return refresh(self._cache, self._catalog_url, KNOWN, self.catalog.forget)
 
     def model(self, name: str, setup: Callable[[str, str], ModelSetup]) -> Model:
         """The model a string names; `setup` is made for provider and model id.

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -15,15 +15,18 @@ _FETCH_SECONDS: Final = 5.0
 _MAX_BYTES: Final = 32 * 1024 * 1024
 
 
-def refresh(cache: Path, url: str, renewed: Callable[[], None]) -> threading.Thread | None:
+def refresh(
+    cache: Path, url: str, providers: Collection[str], renewed: Callable[[], None]
+) -> threading.Thread | None:
     """Fetch the catalog into `cache` unless it is fresh, then call `renewed`.
 
+    Only these providers are kept: nobody can use the others, and all of them fill no message.
     The thread is nobody's to wait for: a daemon that ends does not wait for a name server.
     """
     if _is_fresh(cache):
         return None
     thread = threading.Thread(
-        target=_renew, args=(cache, url, renewed), name="model catalog", daemon=True
+        target=_renew, args=(cache, url, providers, renewed), name="model catalog", daemon=True
     )
     thread.start()
     return thread
@@ -37,10 +40,11 @@ def _is_fresh(cache: Path) -> bool:
     return 0 <= time.time() - fetched < _LIFETIME_SECONDS
 
 
-def _renew(cache: Path, url: str, renewed: Callable[[], None]) -> None:
+def _renew(cache: Path, url: str, providers: Collection[str], renewed: Callable[[], None]) -> None:
     # Whatever fails here (network, disk, their form), the catalog at hand is good enough.
     with suppress(OSError, ValueError):
-        _write(cache, {"fetchedAt": round(time.time() * 1000), "data": _fetched(url)})
+        data = {name: entry for name, entry in _fetched(url).items() if name in providers}
+        _write(cache, {"fetchedAt": round(time.time() * 1000), "data": data})
         renewed()
 
 
