@@ -5,7 +5,6 @@ show is drawn as it is, with nothing added but the titles. Nobody answers the ga
 is asked for never runs. Needs tmux, and the `tui` extra for the run.
 """
 
-import os
 import re
 import shlex
 import socket
@@ -90,7 +89,10 @@ WINDOWS: Final = (AGENT, RUN, GATE)
 
 
 def main(target: Path) -> None:
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, tmux() as run:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        tmux(Path(folder, "tmux.sock")) as run,
+    ):
         home = Path(folder)
         pages = home / ".string" / "users" / "default"
         pages.mkdir(parents=True)
@@ -130,12 +132,12 @@ def free_port() -> int:
 class Tmux:
     """A tmux server of its own."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, socket_path: Path) -> None:
+        self._socket_path = socket_path
 
     def __call__(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["tmux", "-L", self._name, "-f", "/dev/null", *arguments],
+            ["tmux", "-S", self._socket_path, "-f", "/dev/null", *arguments],
             check=True,
             capture_output=True,
             text=True,
@@ -144,8 +146,8 @@ class Tmux:
 
 
 @contextmanager
-def tmux() -> Iterator[Tmux]:
-    run = Tmux(f"picture-{os.getpid()}")
+def tmux(socket_path: Path) -> Iterator[Tmux]:
+    run = Tmux(socket_path)
     try:
         yield run
     finally:
