@@ -21,7 +21,8 @@ def test_any_text_stays_on_the_first_of_two_lines(text: str) -> None:
     lines = command_lines(7, text, "/dev/pts/0")
     assert lines.count(b"\n") == 2
     assert lines.endswith(b"\n")
-    assert b"!" not in lines
+    assert lines.startswith(b"! ")
+    assert lines.count(b"!") == 1
 
 
 def test_a_nul_character_is_refused() -> None:

@@ -6,6 +6,9 @@ so nothing in the text can reach the socket, and unfinished quotes end with it. 
 status and directory; it is read when the shell is back at its prompt, by whichever way: after an
 error that drops the rest of a line, after an interrupt, after `return`. Bash's own standard output
 and error lead nowhere, so prompts, traces and traps of these lines show nowhere.
+
+The evaluation is negated, because for `set -e` and ERR traps a failure counts where it happens and
+not once more where the text ends; `PIPESTATUS` keeps the status nevertheless.
 """
 
 import asyncio
@@ -40,13 +43,13 @@ def command_lines(number: int, text: str, terminal: str, status: int = 0) -> byt
     """
     if "\0" in text:
         raise UnusableInputError("Input contains a NUL character, which a shell cannot take.")
-    line = f"\\builtin eval $'{text.translate(_ESCAPES)}' 0<>{terminal} 1>&0 2>&0\n"
+    line = f"! \\builtin eval $'{text.translate(_ESCAPES)}' 0<>{terminal} 1>&0 2>&0\n"
     return (_recall(status) + line).encode(errors="replace") + report_line(number)
 
 
 def report_line(number: int) -> bytes:
     """Asks for a report as soon as the shell is at its prompt."""
-    return f'\\builtin printf "%s\\0" {number} "$?" "${{PWD-}}" >&0\n'.encode()
+    return f'\\builtin printf "%s\\0" {number} "${{PIPESTATUS[0]}}" "${{PWD-}}" >&0\n'.encode()
 
 
 def rescue_line(number: int) -> bytes:
