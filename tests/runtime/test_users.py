@@ -75,3 +75,12 @@ def test_fields_of_a_later_version_do_not_lose_the_users(tmp_path: Path) -> None
     item = {"id": "a", "home": "/h", "allowedPaths": [], "createdAt": "", "color": "red"}
     (tmp_path / "users.json").write_text(json.dumps([item]), encoding="utf-8")
     assert [user.id for user in UserRegistry(tmp_path)] == ["a"]
+
+
+def test_two_daemons_on_one_directory_keep_each_others_users(tmp_path: Path) -> None:
+    first, second = UserRegistry(tmp_path), UserRegistry(tmp_path)
+    first.register("ada", "/home/ada")
+    second.register("bob", "/home/bob")
+    first.register("cyd", "/home/cyd")
+    second.remove("bob")
+    assert [user.id for user in UserRegistry(tmp_path)] == ["ada", "cyd"]

@@ -1,6 +1,9 @@
 """The user registry: `users.json` in the data directory."""
 
+import fcntl
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -59,21 +62,30 @@ class UserRegistry:
             paths = known.allowed_paths if allowed_paths is None else tuple(allowed_paths)
             user = User(user_id, home, paths, known.created_at)
         if user != known:
-            self._store({**self._users, user_id: user})
+            self._store(user_id, user)
         return Registration(user, known is None, known is not None and known.home != home)
 
     def remove(self, user_id: str) -> bool:
         """Forget a user; its files stay. False when there was none."""
         if user_id not in self._users:
             return False
-        self._store({key: user for key, user in self._users.items() if key != user_id})
+        self._store(user_id, None)
         return True
 
-    def _store(self, users: dict[str, User]) -> None:
-        # Memory changes only after the disk did, so a failed write leaves both as they were.
+    def _store(self, user_id: str, user: User | None) -> None:
+        """Change one user on disk, and in memory once that worked.
+
+        Another daemon may use the same directory: what it registered meanwhile stays.
+        """
         make_private_directory(self._path.parent)
-        text = msgspec.json.format(msgspec.json.encode(list(users.values())), indent=2)
-        write_atomically(self._path, text + b"\n", 0o600)
+        with _held(self._path.parent):
+            users = self._users | {known.id: known for known in self._load()}
+            if user is None:
+                users.pop(user_id, None)
+            else:
+                users[user_id] = user
+            text = msgspec.json.format(msgspec.json.encode(list(users.values())), indent=2)
+            write_atomically(self._path, text + b"\n", 0o600)
         self._users = users
 
     def _load(self) -> list[User]:
@@ -87,6 +99,17 @@ class UserRegistry:
             # The next registration rewrites the file: keep what could not be read.
             self._path.replace(self._path.with_suffix(".json.unreadable"))
             return []
+
+
+@contextmanager
+def _held(directory: Path) -> Iterator[None]:
+    """Keep other daemons out while a file of this directory is read and replaced."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _now() -> str:
