@@ -64,6 +64,25 @@ async def test_a_completed_run_has_nothing_to_resume(server: RunsServer, watcher
     assert answer["message"] == "Run has nothing left to resume: r1"
 
 
+async def test_a_resumed_run_has_its_to_do_list(server: RunsServer, watcher: Watcher) -> None:
+    def use(*calls: tuple[str, Json]) -> Json:
+        return {"tools": [{"name": f"todo_{name}", "args": args} for name, args in calls]}
+
+    done = [
+        use(("add", {"content": "one"}), ("add", {"content": "two"}), ("add", {"content": "no"})),
+        use(("complete", {"id": 1}), ("remove", {"id": 3}), ("complete", {"id": 9})),
+    ]
+    tools = {"tools": ["todo_add", "todo_complete", "todo_remove", "todo_get"]}
+    source = strategy(sequential("a"), a={**scripted(*done, {"error": "down"}), **tools})
+    await watcher.run(server.strategy(source), "go")
+    source["agents"]["a"] = {**scripted(*done, use(("get", {})), "end"), **tools}
+    server.strategy(source)
+    messages = await resume(watcher)
+    assert messages[-1]["result"] == "end"
+    [shown] = [m["event"] for m in messages if m.get("event", {}).get("type") == "tool-result"]
+    assert shown["output"] == "[x] #1: one\n[ ] #2: two"
+
+
 async def test_calls_inside_an_interrupted_step_are_not_repeated(
     server: RunsServer, watcher: Watcher
 ) -> None:

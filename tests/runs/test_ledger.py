@@ -2,15 +2,29 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stringd.runs.files import FileRunStore
+from stringd.runs.ledger import Ledger, Unfinished
 from stringd.runs.registry import Registry
+from stringd.runs.timeline import ToolFinished, ToolStarted
 from stringd.runs.tools.port import ToolContext, ToolOutput
 from tests.runs.support import Json, RunsServer, Watcher, scripted, sequential, serving, strategy
 
 pytestmark = pytest.mark.anyio
+
+
+def test_a_list_is_remade_from_calls_that_ended_each_once() -> None:
+    before = Unfinished()
+    for key in ("0#0.0", "0#0.1", "0#0.0"):
+        named = {"agent_name": "a", "tool_name": "todo_add"}
+        before.note(ToolStarted(ts="t", key=key, args="{}", **named))
+    before.note(ToolFinished(ts="t", key="0#0.0", output="", status="completed"))
+    ledger = Ledger(FileRunStore(Path()), "r", before)
+    assert [call.key for call in ledger.list_changes()] == ["0#0.0"]
 
 
 class Slow:

@@ -8,7 +8,7 @@ so that a resumed call goes on with the very calls it made before.
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from msgspec import UNSET
@@ -31,6 +31,9 @@ from stringd.runs.timeline import (
 )
 from stringd.wire.runs.stream import ToolResult
 
+# What these changed was in memory alone.
+_LIST_TOOLS: Final = frozenset(("todo_add", "todo_complete", "todo_remove", "todo_clear"))
+
 
 class EarlierPrompt(NamedTuple):
     """A prompt of an interrupted call. `answer` is None while nobody has given one."""
@@ -48,6 +51,7 @@ class Unfinished:
     finished: dict[str, ToolFinished] = field(default_factory=dict)
     prompts: dict[str, EarlierPrompt] = field(default_factory=dict)
     steering: dict[str, list[str]] = field(default_factory=dict)
+    list_changes: dict[str, ToolStarted] = field(default_factory=dict)
 
     @property
     def unanswered(self) -> list[PromptAsked]:
@@ -62,6 +66,8 @@ class Unfinished:
                 known[index:] = [event]
             case ToolStarted(key=key):
                 self.started.add(key)
+                if event.tool_name in _LIST_TOOLS:
+                    self.list_changes[key] = event
             case ToolWaiting(key=key, waiting=True):
                 # Nothing happens before the answer, so it may simply be asked for again.
                 self.started.discard(key)
@@ -122,6 +128,11 @@ class Ledger:
     def turns(self, path: str) -> list[ModelTurn]:
         """The answers an interrupted call at this path had got, oldest first."""
         return self._before.turns.get(path, [])
+
+    def list_changes(self) -> list[ToolStarted]:
+        """The calls that made the to-do list what it was, in order."""
+        done = self._before.finished
+        return [call for key, call in self._before.list_changes.items() if key in done]
 
     def steering(self, key: str) -> list[str]:
         """The texts an interrupted call had been steered with after the round-trip of that key."""

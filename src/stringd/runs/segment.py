@@ -32,6 +32,7 @@ from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.templates import Templates
 from stringd.runs.tools.desk import Desk
 from stringd.runs.tools.port import ToolContext
+from stringd.runs.tooluse import as_object
 from stringd.runs.trash import Trash
 from stringd.wire.runs import messages
 from stringd.wire.runs.stream import AgentStreamEvent, Text
@@ -98,8 +99,23 @@ class Segment:
 
     async def execute(self, message: str) -> str:
         """The entry flow's final text. Raises `ExecutionError`."""
+        await self._remake_list()
         async with self.desk.budget.clock():
             return (await run_entry(self.prepared.strategy.flow, message, self)).text
+
+    async def _remake_list(self) -> None:
+        """Make the to-do list again that an interrupted segment had."""
+        registry, cwd = self.prepared.registry, Path(self.prepared.settings.cwd)
+        for call in self._ledger.list_changes():
+            if call.tool_name not in registry.tools:
+                context = self._tool_context(call.agent_name, cwd)
+                args = as_object(call.args) or {}
+                await registry.built_in[call.tool_name].call(args, context)
+
+    def _tool_context(self, agent_name: str, cwd: Path) -> ToolContext:
+        return ToolContext(
+            self.run.id, agent_name, cwd, self._ask_question, self.desk, self._ledger
+        )
 
     @property
     def hooks(self) -> Hooks:
@@ -225,10 +241,7 @@ class Segment:
             case d.LlmAgent():
                 settings = self.prepared.settings
                 model = settings.model_override or definition.model or ""
-                cwd = Path(settings.cwd)
-                context = ToolContext(
-                    self.run.id, definition.name, cwd, self._ask_question, self.desk, self._ledger
-                )
+                context = self._tool_context(definition.name, Path(settings.cwd))
                 return LlmBody(
                     definition,
                     model,

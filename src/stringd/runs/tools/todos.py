@@ -1,4 +1,7 @@
-"""One to-do list per run, shared by its agents."""
+"""One to-do list per run, shared by its agents.
+
+A resumed run makes its list again from the calls that ended, so that one cut off may be repeated.
+"""
 
 from typing import NamedTuple
 
@@ -63,6 +66,7 @@ class TodoAdd(CheckedTool[Content]):
     name = "todo_add"
     description = "Add an item to the to-do list of this run."
     takes = Content
+    repeatable = True
 
     async def run(self, args: Content, context: ToolContext) -> ToolOutput:
         item = context.desk.todos.add(args.content)
@@ -109,6 +113,7 @@ class TodoRemove(CheckedTool[Number]):
     name = "todo_remove"
     description = "Remove an item from the to-do list."
     takes = Number
+    repeatable = True
 
     async def run(self, args: Number, context: ToolContext) -> ToolOutput:
         todos = context.desk.todos
