@@ -247,6 +247,57 @@ def test_a_local_document_has_menus_from_the_web(person: Person, web: WebServer)
     assert person.gets("/nav site").endswith("\n[One][@site.one]")
 
 
+def test_no_document_sends_us_around_the_whole_web(person: Person, web: WebServer) -> None:
+    menus = "".join(f"[!nav:m{n}]({web.url}/m{n})\n" for n in range(80))
+    web.answer = Reply("[@a A](a.md)\n", "text/markdown")
+    person.put("a.md", menus)
+    assert person.gets("/open a.md").startswith("Opened a.md\n")
+    assert len(web.asked) == 50
+    assert person.gets("/nav m49").endswith("[A][@m49.a]")
+    assert person.gets("/nav m79").endswith("Menu m79 is empty.")
+    web.asked.clear()
+    page = Reply(menus, "text/markdown")
+    web.answer = lambda asked: (
+        page if asked.target == "/p" else Reply("[@a A](a.md)\n", "text/plain")
+    )
+    person.gets(f"/open {web.url}/p")
+    assert len(web.asked) == 51
+    assert person.gets("/nav m79").endswith("Menu m79 is empty.")
+
+
+BAD = "//[bad"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[!nav:m]({BAD})\n# P\n",
+        "[!nav:m](m)\n# P\n",
+        f"[!requirements]({BAD})\n# P\n",
+        "# P\n[!include:s](i)\n",
+        f"# P\n[!include:s]({BAD})\n[@q Q]({BAD})\n[a link]({BAD}{'x' * 40})\n",
+    ],
+)
+def test_an_address_that_is_none_stops_no_page(person: Person, web: WebServer, text: str) -> None:
+    part = f"## S\n\n[@q Q]({BAD}) [a link]({BAD}{'x' * 40})\n"
+    serve(web, pages(p=text, m=f"[@a A]({BAD})\n", i=part))
+    for name, content in {"p": text, "m": f"[@a A]({BAD})\n", "i": part}.items():
+        person.put(name, content)
+    for target in (f"{web.url}/p", "~/p"):
+        assert "# P" in person.gets(f"/open {target}")
+        person.gets("/nav --resolve")
+        for name in ("@q", "@m.a"):
+            assert person.fails(f"/open {name}").code != "INTERNAL_ERROR"
+
+
+def test_includes_that_cannot_be_had_are_asked_for_only_so_often(
+    person: Person, web: WebServer
+) -> None:
+    serve(web, pages(p="".join(f"[!include:x{n}](gone{n})\n" for n in range(80))))
+    assert person.gets(f"/open {web.url}/p").count("it could not be fetched") == 80
+    assert len(web.asked) == 51
+
+
 def test_a_menu_from_the_web_leads_to_the_web_only(person: Person, web: WebServer) -> None:
     serve(web, pages(**{"m.md": f"[@key Key](file://{person.home}/key.md)\n"}))
     person.put("key.md", "secret")

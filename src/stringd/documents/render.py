@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, NamedTuple
-from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
 from stringd.documents.action_blocks import action_info
+from stringd.documents.addresses import joined
 from stringd.documents.auto_shortcuts import AutoShortcuts, shortens
 from stringd.documents.directives import Include
 from stringd.documents.document import Document, MenuNames, parse
@@ -240,7 +240,7 @@ class _Walk:
         """Targets of included text are relative to the file it came from."""
         if document is self.root or "://" not in document.uri or target.startswith(("~", "@")):
             return target
-        return urljoin(document.uri, target)
+        return joined(document.uri, target)
 
     def included(self, document: Document, include: Include) -> str:
         """The text of an include, or the line that says why there is none."""

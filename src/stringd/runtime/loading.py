@@ -4,7 +4,7 @@ from contextlib import suppress
 from os.path import normpath, realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote
 
 from stringd.documents import (
     Document,
@@ -16,6 +16,7 @@ from stringd.documents import (
     parse,
     parse_menu,
 )
+from stringd.documents.addresses import joined
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import read_text
 from stringd.runtime.page import Page, is_web, path_of
@@ -66,7 +67,7 @@ def absolute_target(target: str, base: str) -> str:
         return target
     path = path_of(base)
     if path is None:
-        return urljoin(base, target)
+        return joined(base, target)
     name, mark, block = target.partition("#")
     return f"{normpath(path.parent / unquote(name)) if name else path}{mark}{block}"
 

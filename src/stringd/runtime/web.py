@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
@@ -16,6 +18,7 @@ from stringd.documents import (
     parse,
     parse_menu,
 )
+from stringd.documents.addresses import joined
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import is_binary
 from stringd.runtime.loading import absolute_menu, check_menu
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 ACCEPT: Final = "application/json, text/markdown, text/plain"
 FETCH_SECONDS: Final = 30.0
 MAX_INCLUDED_FILES: Final = 50
+MAX_MENUS: Final = 50
+"""Of one document; further ones stay empty, so that no page sends us around the whole web."""
 CONVERTED: Final = (
     "Source: HTML auto-converted to markdown — the site does not serve text/markdown natively"
 )
@@ -137,7 +142,7 @@ async def with_web_menus(call: "Call", page: Page) -> Page:
     if not has_web_menus(page):
         return page
     document = page.document
-    wanted = [(name, path) for name, path in document.menus.items() if is_web(path)]
+    wanted = [(name, path) for name, path in document.menus.items() if is_web(path)][:MAX_MENUS]
     found = await asyncio.gather(*(_web_menu(call, document, *each) for each in wanted))
     menus = {**page.menus, **{menu.name: menu for menu, _ in found}}
     return replace(page, menus=menus, public=any(public for _, public in found))
@@ -197,23 +202,25 @@ def _html(answer: Fetched) -> str:
 async def _complete(source: Source, page: Page) -> Page:
     """Fetch what the page hangs on: menus and includes, side by side."""
     document = page.document
-    found = await asyncio.gather(
-        *(_menu(source, document, name, path) for name, path in document.menus.items())
-    )
-    includes: dict[tuple[str, str], Included] = {}
-    await _fetch_includes(source, document, includes)
+    named = islice(document.menus.items(), MAX_MENUS)
+    found = await asyncio.gather(*(_menu(source, document, name, path) for name, path in named))
+    empty = {name: Menu(name, path) for name, path in document.menus.items()}
+    includes: dict[tuple[str, str], Included | None] = {}
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FETCH_SECONDS):
+            await _fetch_includes(source, document, includes)
     setup = document.requirements
     return replace(
         page,
-        menus={menu.name: menu for menu in found},
-        includes=includes,
-        requirements=resolved(page.uri, setup) if setup else None,
+        menus={**empty, **{menu.name: menu for menu in found}},
+        includes={key: text for key, text in includes.items() if text is not None},
+        requirements=joined(page.uri, setup) if setup else None,
         public=not source.may_be_private,
     )
 
 
 async def _menu(source: Source, document: Document, name: str, path: str) -> Menu:
-    url = urljoin(document.uri, path)
+    url = joined(document.uri, path)
     try:
         file = await source.read(url)
     except CommandError:
@@ -237,14 +244,14 @@ def _menu_in(file: Included, document: Document, name: str) -> Menu:
 
 
 async def _fetch_includes(
-    source: Source, document: Document, found: dict[tuple[str, str], Included]
+    source: Source, document: Document, found: dict[tuple[str, str], Included | None]
 ) -> None:
+    """Fetch included files, and what they include; None for one that cannot be had."""
     for include in document.includes:
         key = (include.file, document.uri)
         if key in found or not include.path or len(found) >= MAX_INCLUDED_FILES:
             continue
-        try:
-            found[key] = await source.read(resolved(document.uri, include.file))
-        except CommandError:
-            continue
-        await _fetch_includes(source, parse(found[key].source, found[key].uri), found)
+        found[key] = None
+        with suppress(CommandError):
+            text = found[key] = await source.read(joined(document.uri, include.file))
+            await _fetch_includes(source, parse(text.source, text.uri), found)
