@@ -23,6 +23,7 @@ from stringd.gate.instants import SECOND, age_seconds, lead_seconds, parse_insta
 from stringd.gate.listener import Listener
 from stringd.gate.replay import ReplayMemory
 from stringd.gate.server import MAX_HANDSHAKES
+from stringd.gate.session import MAX_LARGE_IN_FLIGHT
 from stringd.gate.terminal import Terminal
 from stringd.wire.gate import MAX_OUTPUT_BYTES, MAX_REQUEST_BYTES
 from tests.gate.support import (
@@ -35,6 +36,7 @@ from tests.gate.support import (
     connect,
     exchange,
     request,
+    send,
     serving,
 )
 from tests.gate.test_execute import processes_with
@@ -139,6 +141,44 @@ def test_r2_a_line_is_read_up_to_1_mib(desk: Desk) -> None:
     with connect(desk.path) as connection:
         connection.sendall(b"x" * (MAX_REQUEST_BYTES + 1))
         assert answer(connection)["message"] == "read error: request exceeds maximum size"
+
+
+def test_r2_few_large_requests_are_held_at_a_time(home: Path) -> None:
+    human = Human(decide=lambda _: Answer(Event.NO))
+    large = [["true", *["x"] * 20_000]]
+    with serving(home, human, at_liberty=False) as desk:
+        waiting = [connect(desk.path) for _ in range(MAX_LARGE_IN_FLIGHT)]
+        for connection in waiting:
+            send(connection, request(pipeline=large))
+        until(lambda: desk.sessions.slots.taken == MAX_LARGE_IN_FLIGHT)
+        reply = exchange(desk.path, request(pipeline=large))
+        assert reply["message"] == "server busy: too many in-flight requests"
+        # A small one still finds its place.
+        with connect(desk.path) as connection:
+            send(connection, request(["true"]))
+            human.at_liberty.set()
+            for each in (*waiting, connection):
+                assert answer(each)["status"] == "denied"
+                each.close()
+        assert exchange(desk.path, request(pipeline=large))["status"] == "denied"
+
+
+def test_r2_there_are_never_more_threads_than_can_be_served(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "MAX_THREADS", 2)
+    human = Human(decide=lambda _: Answer(Event.NO))
+    with serving(home, human, at_liberty=False) as desk:
+        waiting = [connect(desk.path) for _ in range(2)]
+        for connection in waiting:
+            send(connection, request(["true"]))
+        until(lambda: desk.sessions.slots.taken == 2)
+        reply = exchange(desk.path, request(["true"]))
+        assert reply["message"] == "server busy: too many in-flight requests"
+        human.at_liberty.set()
+        for connection in waiting:
+            assert answer(connection)["status"] == "denied"
+            connection.close()
 
 
 def test_r2_the_memory_of_ids_is_bounded() -> None:

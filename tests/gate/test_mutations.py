@@ -294,6 +294,20 @@ MUTANTS = [
     ),
     Mutant(
         "R2",
+        "gate/session.py",
+        "self._large = Slots(MAX_LARGE_IN_FLIGHT)",
+        "self._large = Slots()",
+        RESOURCES + "r2_few_large_requests_are_held_at_a_time",
+    ),
+    Mutant(
+        "R2",
+        "gate/server.py",
+        "if len(self._threads) >= MAX_THREADS:",
+        "if False:",
+        RESOURCES + "r2_there_are_never_more_threads_than_can_be_served",
+    ),
+    Mutant(
+        "R2",
         "gate/replay.py",
         "if len(self._seen) >= self._capacity:",
         "if False:",

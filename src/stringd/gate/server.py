@@ -27,6 +27,8 @@ HANDSHAKE_SECONDS: Final = 10.0
 WRITE_SECONDS: Final = 5.0
 # Beyond this, whoever has most of them gives one up for whoever comes.
 MAX_HANDSHAKES: Final = 128
+# Four times what may be in flight: the rest are being read or refused, which takes a moment.
+MAX_THREADS: Final = 256
 # After an answer we read on a little, so that a peer still writing is not reset before it reads.
 LINGER_SECONDS: Final = 1.0
 LINGER_BYTES: Final = 4 * 1024 * 1024
@@ -179,6 +181,9 @@ class Server:
             daemon=True,
             name=f"request from {peer.pid}",
         )
+        if len(self._threads) >= MAX_THREADS:
+            self.answer(connection, str(BusyError()))
+            return
         self._threads.add(thread)
         thread.start()
 

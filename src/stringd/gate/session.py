@@ -47,6 +47,8 @@ from stringd.wire.gate import Action, Request, Response, Status, decode_request
 from stringd.wire.jsonlines import JsonError
 
 MAX_IN_FLIGHT: Final = 64
+# A full line of many short words takes fifty times its size once it is read.
+MAX_LARGE_IN_FLIGHT: Final = 8
 _LARGE_LINE: Final = 65_536
 
 Reply = Callable[[Response], None]
@@ -121,10 +123,25 @@ class Sessions:
         self._replay = ReplayMemory(max_future)
         self._decoding = threading.Lock()
         self.refusals = RefusalRecords(audit)
+        self._large = Slots(MAX_LARGE_IN_FLIGHT)
         self.slots = Slots()
 
     def handle(self, text: bytes, caller: Caller) -> None:
         """Answer one line. Raises `CallerGoneError` when nobody is left to answer."""
+        if len(text) < _LARGE_LINE:
+            self._handle(text, caller)
+            return
+        try:
+            free = self._large.take()
+        except BusyError as error:
+            caller.reply(_error("", str(error)))
+            return
+        try:
+            self._handle(text, replace(caller, reply=_after(free, caller.reply)))
+        finally:
+            free()
+
+    def _handle(self, text: bytes, caller: Caller) -> None:
         try:
             request = self._decode(text)
         except JsonError as error:
