@@ -324,7 +324,16 @@ async def say(runtime: Runtime, text: str) -> str:
 async def test_nothing_public_leads_to_a_private_address(tmp_path: Path, web: WebServer) -> None:
     links = f"[@dev Dev]({PRIVATE}) [Auto]({PRIVATE}?x)\n"
     moved = Reply(status=302, headers=(("Location", PRIVATE),))
-    serve(web, {**pages(p=f"[!nav:m](m)\n# P\n{links}", m=f"[@in In]({PRIVATE})\n"), "/r": moved})
+    files = [{"path": "string.md", "content": "# App\n"}, {"path": "x.md", "url": PRIVATE}]
+    manifest = Reply(json.dumps({"name": "app", "type": "app", "files": files}))
+    serve(
+        web,
+        {
+            **pages(p=f"[!nav:m](m)\n# P\n{links}", m=f"[@in In]({PRIVATE})\n"),
+            "/r": moved,
+            "/app": manifest,
+        },
+    )
     (tmp_path / "a.md").write_text(f"[!nav:site]({web.url}/m)\n[@own Own]({PRIVATE}?own)\n")
     runtime = Runtime(RuntimeSettings(tmp_path / "data"))
     runtime.fetcher = Fetcher(lambda address: address == "127.0.0.1")
@@ -333,6 +342,7 @@ async def test_nothing_public_leads_to_a_private_address(tmp_path: Path, web: We
         assert (await say(runtime, f"/open {web.url}/p")).startswith(f"Opened {web.url}/p\n")
         for target in ("@dev", "@auto", "@m.in", "//127.0.0.2:9/x", f"{web.url}/r"):
             assert REFUSED in await say(runtime, f"/open {target}")
+        assert REFUSED in await say(runtime, f"/install --app {web.url}/app")
         assert (await say(runtime, "/open ~/a.md")).startswith("Opened a.md\n")
         assert REFUSED in await say(runtime, "/open @site.in")
         for asked_for in (PRIVATE, "@own"):

@@ -4,12 +4,13 @@ import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from stringd.actions.fetch import Fetched, FetchError, Request
 from stringd.documents import Document, parse
+from stringd.documents.addresses import joined
 from stringd.runtime.packages import MAIN_FILE, InstallError, check_paths
 
 if TYPE_CHECKING:
@@ -137,16 +138,17 @@ async def _from_manifest(call: "Call", answer: Fetched, manifest: dict[str, obje
         raise InstallError(f"Manifest at {answer.url} lists more than {MAX_FILES} files.")
     link = manifest.get("delivery") == "link"
     wanted = [MAIN_FILE] if link else list(entries)
-    files = {name: await _entry(call, answer.url, entries[name]) for name in wanted}
+    files = {name: await _entry(call, answer, entries[name]) for name in wanted}
     document = parse(files[MAIN_FILE].decode("utf-8", "replace"))
     return Fetchable(document, files, urlsplit(answer.url).hostname or "app", link)
 
 
-async def _entry(call: "Call", base: str, entry: Mapping[str, object]) -> bytes:
+async def _entry(call: "Call", manifest: Fetched, entry: Mapping[str, object]) -> bytes:
     content = entry.get("content")
     if isinstance(content, str):
         return content.encode()
-    return (await _get(call, urljoin(base, str(entry.get("url"))), {"Accept": "*/*"})).body
+    url = joined(manifest.url, str(entry.get("url")))
+    return (await _get(call, url, {"Accept": "*/*"}, may_be_private=not manifest.public)).body
 
 
 def _manifest(answer: Fetched) -> dict[str, object] | None:
@@ -159,14 +161,18 @@ def _manifest(answer: Fetched) -> dict[str, object] | None:
     return value if isinstance(value, dict) and isinstance(value.get("files"), list) else None
 
 
-async def _get(call: "Call", url: str, headers: Mapping[str, str]) -> Fetched:
-    answer = await _fetch(call, url, headers)
+async def _get(
+    call: "Call", url: str, headers: Mapping[str, str], *, may_be_private: bool = True
+) -> Fetched:
+    answer = await _fetch(call, url, headers, may_be_private=may_be_private)
     _check(answer, url)
     return answer
 
 
-async def _fetch(call: "Call", url: str, headers: Mapping[str, str]) -> Fetched:
-    request = Request("GET", url, headers, timeout=_FETCH_SECONDS)
+async def _fetch(
+    call: "Call", url: str, headers: Mapping[str, str], *, may_be_private: bool = True
+) -> Fetched:
+    request = Request("GET", url, headers, timeout=_FETCH_SECONDS, may_be_private=may_be_private)
     try:
         answer = await call.runtime.fetcher.fetch(request)
     except FetchError as error:
