@@ -280,6 +280,8 @@ async def test_the_schema_of_an_answer_reaches_the_provider(
     messages, provider = await run(monkeypatch, tmp_path, form, reply, outputSchema=schema)
     assert json.loads(messages[-1]["result"]) == {"unusual": 1}
     assert "unusual" in json.dumps(provider.asked[0].body)
+    if form.name == "openai":
+        assert provider.asked[0].body["response_format"]["type"] == "json_schema"
 
 
 @pytest.mark.parametrize(
