@@ -29,7 +29,7 @@ def doom(kind: str, number: int, moment: str) -> None:
             return
         if moment == "torn":
             line = encode_event(event)
-            store._write(store._timeline(run_id), line[: len(line) // 2])
+            store._files.write(store._timeline(run_id), line[: len(line) // 2])
         if moment == "after":
             written(store, run_id, event)
         die()
