@@ -112,7 +112,7 @@ async def test_failures_of_every_kind_report_their_status_and_leave_the_shell_al
 @pytest.mark.parametrize("status", [0, 1, 2, 127, 255])
 async def test_the_next_input_finds_the_last_status(shell: Shell, status: int) -> None:
     await shell.run(f"(exit {status})")
-    assert (await shell.run("echo $?")).output == str(status)
+    assert (await shell.run("echo $?; declare -F")).output == str(status)
     assert (await shell.run("echo $?")).output == "0"
 
 
