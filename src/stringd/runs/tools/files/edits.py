@@ -4,8 +4,9 @@ Every edit is matched against the text as it was before any of them.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from stringd.runs.tools.checked import ToolFailure
@@ -112,7 +113,7 @@ def _trimmed(text: str, old: str) -> Iterator[tuple[int, int]]:
     if not any(wanted):
         return
     for first in range(len(lines) - len(wanted) + 1):
-        if plain[first : first + len(wanted)] == wanted:
+        if plain[first] == wanted[0] and plain[first : first + len(wanted)] == wanted:
             start, line = lines[first + len(wanted) - 1]
             yield lines[first][0], start + len(line)
 
@@ -122,9 +123,23 @@ def _normalised(text: str, old: str) -> Iterator[tuple[int, int]]:
     words = old.split()
     if "\n" in old.strip("\n") or not words:
         return
-    pattern = r"[ \t]+".join(re.escape(word) for word in words)
-    for found in re.finditer(pattern, text):
-        yield found.span()
+    wanted = " ".join(words)
+    for start, line in _lines(text):
+        if wanted in " ".join(line.split()):
+            yield from ((start + first, start + end) for first, end in _spaced(line, wanted))
+
+
+def _spaced(line: str, wanted: str) -> Iterator[tuple[int, int]]:
+    """Where a line has these words, with the spaces it has between them."""
+    words = [(found.start(), found[0]) for found in re.finditer(r"\S+", line)]
+    offsets = [0, *accumulate(len(word) + 1 for _, word in words)][:-1]
+
+    def real(position: int) -> int:
+        word = bisect_right(offsets, position) - 1
+        return words[word][0] + position - offsets[word]
+
+    for first, end in _exact(" ".join(word for _, word in words), wanted):
+        yield real(first), real(end - 1) + 1
 
 
 def _anchored(text: str, old: str) -> Iterator[tuple[int, int]]:
@@ -133,13 +148,12 @@ def _anchored(text: str, old: str) -> Iterator[tuple[int, int]]:
     if len(wanted) < 3 or not wanted[0] or not wanted[-1]:
         return
     lines = _lines(text)
+    ends = [number for number, (_, line) in enumerate(lines) if line.strip() == wanted[-1]]
     for first, (start, line) in enumerate(lines):
-        if line.strip() != wanted[0]:
-            continue
-        for end, last in lines[first + 2 :]:
-            if last.strip() == wanted[-1]:
-                yield start, end + len(last)
-                break
+        nearest = bisect_left(ends, first + 2)
+        if nearest < len(ends) and line.strip() == wanted[0]:
+            end, last = lines[ends[nearest]]
+            yield start, end + len(last)
 
 
 _FALLBACKS: Final[tuple[Callable[[str, str], Iterator[tuple[int, int]]], ...]] = (
