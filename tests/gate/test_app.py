@@ -334,6 +334,25 @@ def test_a_gate_whose_input_is_elsewhere_asks_on_its_own_terminal(home: Path) ->
         assert answer(connection)["status"] == "ok"
 
 
+def test_a_gate_in_the_background_leaves_the_terminal_alone(home: Path) -> None:
+    behind = ["bash", "-c", f'set -m; {sys.executable} -m stringd "$@" & wait', "bash"]
+    with running_gate(home, program=behind) as gate:
+        reply = exchange(gate.path, request(["true"]))
+        assert reply["message"] == "prompt error: Input/output error (os error 5)"
+        assert termios.tcgetattr(gate.terminal.slave) == gate.terminal.settings
+        assert exchange(gate.path, request(action="stop", pipeline=[]))["status"] == "ok"
+        assert gate.terminal.process.wait(PATIENCE) == 0
+
+
+def test_a_terminal_that_is_not_the_sessions_own_will_do(home: Path) -> None:
+    strange = ["setsid", "--wait", sys.executable, "-m", "stringd"]
+    with running_gate(home, program=strange) as gate, gate.ask(request(["true"])) as connection:
+        gate.terminal.wait_for(QUESTION)
+        gate.terminal.type("y")
+        assert answer(connection)["status"] == "ok"
+        assert exchange(gate.path, request(action="stop", pipeline=[]))["status"] == "ok"
+
+
 def test_without_a_terminal_a_question_is_an_error_at_once(home: Path) -> None:
     path = home / "gate.sock"
     process = subprocess.Popen(

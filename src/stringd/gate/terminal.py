@@ -3,6 +3,7 @@
 It writes `Painted` text and nothing else. Its settings are put back on every way out.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -85,6 +86,9 @@ class Terminal:
     def raw(self) -> Iterator[None]:
         """Keys arrive one by one and unechoed; what was typed before is thrown away."""
         with _named_trouble():
+            if self._is_background():
+                # The keys are somebody else's now, and so are the settings.
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
             self._saved = termios.tcgetattr(self.keys)
             self._enter_raw()
         try:
@@ -94,7 +98,7 @@ class Terminal:
 
     def resume(self) -> None:
         """After a stop and continue: be as we were."""
-        if self._saved is not None:
+        if self._saved is not None and not self._is_background():
             self._was_resumed = True
             with suppress(termios.error):
                 self._enter_raw()
@@ -148,10 +152,17 @@ class Terminal:
             os.killpg(group, signal.SIGCONT)
 
     def _is_foreground(self) -> bool:
+        return self._foreground() == os.getpgrp()
+
+    def _is_background(self) -> bool:
+        return self._foreground() not in (None, os.getpgrp())
+
+    def _foreground(self) -> int | None:
+        """The process group whose terminal it is now; None if it is not our session's."""
         try:
-            return os.tcgetpgrp(self.keys) == os.getpgrp()
+            return os.tcgetpgrp(self.keys)
         except OSError:
-            return False
+            return None
 
 
 @contextmanager
