@@ -199,3 +199,12 @@ async def test_servers_are_told_who_asks_unless_the_request_says_it() -> None:
         await fetch(get(web.url))
         await fetch(get(web.url)._replace(headers={"user-agent": "mine"}))
         assert [asked.headers["user-agent"] for asked in web.asked] == ["stringd", "mine"]
+
+
+@pytest.mark.parametrize(
+    "charset",
+    ["idna", "punycode", "undefined", "unicode_escape", "rot13", "zip", "no-such", "a\0b"],
+)
+async def test_a_charset_no_page_is_written_in_means_utf8(charset: str) -> None:
+    answer = Fetched(200, "http://x.test", "", "Caf\xe9 \\x41".encode(), charset, False, False)
+    assert answer.text() == "Caf\xe9 \\x41"
