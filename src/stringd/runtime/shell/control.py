@@ -49,7 +49,7 @@ def command_lines(number: int, text: str, terminal: str, status: int = 0) -> byt
 
 def report_line(number: int) -> bytes:
     """Asks for a report as soon as the shell is at its prompt."""
-    return f'\\builtin printf "%s\\0" {number} "${{PIPESTATUS[0]}}" "${{PWD-}}" >&0\n'.encode()
+    return f'\\builtin printf "%s\\0" {number} "$PIPESTATUS" "${{PWD-}}" >&0\n'.encode()
 
 
 def rescue_line(number: int) -> bytes:

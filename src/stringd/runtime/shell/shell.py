@@ -228,7 +228,10 @@ class Shell:
             while not command.over:
                 now = self._loop.time()
                 silent = now - max(command.printed_at, started)
-                await self._ask_again(command, silent)
+                if silent >= self._limits.quiet * _WAITING_SHARE and not command.asked_again:
+                    # The first question may be lost, and the command long over.
+                    command.asked_again = True
+                    await self._control.send(rescue_line(command.number))
                 left = None if patience is None else started + patience - now
                 if now >= command.deadline:
                     self._expire(command)
@@ -241,12 +244,6 @@ class Shell:
             if not command.over:
                 command.expiry = self._loop.call_at(command.deadline, self._expire, command)
         return await self._final_reply(command)
-
-    async def _ask_again(self, command: Command, silent: float) -> None:
-        """Once, after a while: the first question may be lost, and the command long over."""
-        if silent >= self._limits.quiet * _WAITING_SHARE and not command.asked_again:
-            command.asked_again = True
-            await self._control.send(rescue_line(command.number))
 
     def _pause(self, command: Command, silent: float, left: float | None) -> float:
         """Until the next moment at which something about a silent command may be decided."""

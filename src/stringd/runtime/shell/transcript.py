@@ -143,7 +143,8 @@ class Output:
 
     def __init__(self) -> None:
         self.transcript = Transcript()
-        self._cleaner = Cleaner()
+        # Many commands print nothing: made when there is something to clean.
+        self._cleaner: Cleaner | None = None
         self._window: Window | None = None
         self._raw: list[bytes] = []
         self._raw_size = 0
@@ -158,7 +159,8 @@ class Output:
     def settle(self, *, over: bool = False) -> None:
         """Bring the transcript up to date, the unfinished line included."""
         self._clean()
-        self._keep(self._cleaner.flush(over=over))
+        if self._cleaner is not None:
+            self._keep(self._cleaner.flush(over=over))
 
     def take(self, *, over: bool = False) -> View:
         """What is new since the last call; nothing follows what is `over`."""
@@ -171,6 +173,8 @@ class Output:
             data = b"".join(self._raw)
             self._raw.clear()
             self._raw_size = 0
+            if self._cleaner is None:
+                self._cleaner = Cleaner()
             self._keep(self._cleaner.feed(data))
 
     def _keep(self, text: str) -> None:
