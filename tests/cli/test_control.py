@@ -73,6 +73,6 @@ def test_a_daemon_that_cannot_start_points_to_the_reason(env: dict[str, str]) ->
         done = run("stringd", "up", env={**env, "STRINGD_PORT": str(port)})
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines() == [
-        f"string: failed to start stringd on port {port}",
+        f"stringd: failed to start stringd on port {port}",
         "To see why: stringd doctor, or stringd serve",
     ]

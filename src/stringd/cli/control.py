@@ -31,12 +31,12 @@ def main(name: str, argv: Sequence[str]) -> int:
         print(f"stringd: {error}", file=sys.stderr)
         return 1
     if name == "up":
-        code = string.control_start(port, log=args.log)
+        code = string.control_start(port, log=args.log, program="stringd")
         if code:
             print("To see why: stringd doctor, or stringd serve", file=sys.stderr)
         return code
     if name == "down":
-        return string.control_stop(port)
+        return string.control_stop(port, program="stringd")
     return _status_json(port) if args.json else string.control_status(port)
 
 

@@ -285,24 +285,24 @@ def control(args: list[str]) -> int:
     return serve("serve", ["--port", str(port), *(["--log"] if log else [])])
 
 
-def control_start(port: int, *, log: bool = False) -> int:
-    """Start the daemon unless it runs."""
+def control_start(port: int, *, log: bool = False, program: str = "string") -> int:
+    """Start the daemon unless it runs; `program` is who complains when it cannot."""
     if healthy(port):
         print(f"stringd already running on port {port}")
         return 0
     if not start(port, log=log):
-        return fail(f"failed to start stringd on port {port}")
+        return fail(f"failed to start stringd on port {port}", program)
     print(f"stringd started on port {port}")
     return 0
 
 
-def control_stop(port: int) -> int:
+def control_stop(port: int, *, program: str = "string") -> int:
     """Stop the daemon if it runs."""
     if not healthy(port):
         print("stringd is not running")
         return 0
     if not stop(port):
-        return fail(f"stringd on port {port} does not stop")
+        return fail(f"stringd on port {port} does not stop", program)
     print("stringd stopped")
     return 0
 
@@ -327,6 +327,6 @@ def working_directory() -> str | None:
         return None
 
 
-def fail(reason: str) -> int:
-    sys.stderr.write(f"string: {reason}\n")
+def fail(reason: str, program: str = "string") -> int:
+    sys.stderr.write(f"{program}: {reason}\n")
     return 1
