@@ -6,6 +6,7 @@ from typing import Final
 import pytest
 
 from stringd.runtime.shell.shell import Shell
+from tests.requirements import proves
 from tests.runtime.shell.support import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -43,6 +44,7 @@ TEXTS: Final = (
 )
 
 
+@proves("BASH-21")
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("before", ["true", "set -e", "set -eE; trap 'echo E' ERR"])
 async def test_status_and_survival_are_those_of_a_bash_at_its_prompt(

@@ -8,6 +8,7 @@ import pytest
 from stringd.runtime.shell.errors import UnusableInputError
 from stringd.runtime.shell.reply import Ending, Reply
 from stringd.runtime.shell.shell import Shell
+from tests.requirements import proves
 from tests.runtime.shell.conftest import StartShell
 from tests.runtime.shell.support import read, write
 
@@ -109,6 +110,7 @@ async def test_failures_of_every_kind_report_their_status_and_leave_the_shell_al
     assert (await shell.run("echo $kept")).output == "1"
 
 
+@proves("BASH-21")
 @pytest.mark.parametrize("status", [0, 1, 2, 127, 255])
 async def test_the_next_input_finds_the_last_status(shell: Shell, status: int) -> None:
     await shell.run(f"(exit {status})")
