@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import signal
 import socket
 import stat
@@ -401,11 +402,14 @@ def test_bold_and_the_bell_are_used_unless_switched_off(home: Path) -> None:
     try:
         terminal.wait_for("Questions appear here")
         with connect(home / "gate.sock") as connection:
-            send(connection, request(["true"]))
+            send(connection, request(["true"], reason="why not"))
             shown = terminal.wait_for(QUESTION)
             connection.shutdown(socket.SHUT_RDWR)
         assert "\a" in shown
         assert "\x1b[1m━━━ Privilege Request ━━━" in shown
+        assert "\x1b[1mReason:  why not\x1b[0m" in shown
+        assert "\x1b[1mCommand: true\x1b[0m" in shown
+        assert set(re.findall("\x1b[^m]*m?", shown)) == {"\x1b[1m", "\x1b[2m", "\x1b[0m"}
     finally:
         terminal.close()
 

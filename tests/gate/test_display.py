@@ -165,13 +165,13 @@ def test_wrapped_text_joined_is_the_text_and_fits(text: str, width: int) -> None
 def test_no_value_can_reach_the_left_edge_where_labels_stand(text: str, width: int) -> None:
     value = render(text * 20 + " Command: ls")
     lines = labelled("Reason:  ", value, width)
-    assert all(spans[0].text == " " * 9 for spans in lines[1:])
+    assert all(spans[0].text.startswith(" " * 9) for spans in lines[1:])
 
 
 def test_a_cut_command_marks_every_cut() -> None:
     lines = command_lines("Command: ", "echo " + "a" * 50, 30)
     assert [spans[-1].text for spans in lines] == ["↩", "↩", ""]
-    assert all(spans[0].text.endswith("┊ ") for spans in lines[1:])
+    assert all(spans[0].text.startswith("       ┊ ") for spans in lines[1:])
 
 
 def test_a_long_field_says_how_much_is_missing() -> None:

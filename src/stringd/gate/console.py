@@ -142,6 +142,9 @@ class _Asking:
             except StoppingError:
                 self._close_in_passing("→ stringd gate is stopping, nothing was run")
                 raise
+            except TroubleError:
+                self._expect_hangup()
+                raise
             self._close(_VERDICTS[answer.event], answer.note)
             return answer
 
@@ -194,15 +197,14 @@ class _Asking:
         return bool(data)
 
     def _read(self) -> bytes:
-        try:
-            data = self._terminal.read()
-        except TroubleError:
-            # A terminal that hangs up also sends us a signal, which says what to tell the caller.
-            self._watch.wait({}, HANGUP_SECONDS)
-            raise
+        data = self._terminal.read()
         if not data:
-            self._watch.wait({}, HANGUP_SECONDS)
+            self._expect_hangup()
         return data
+
+    def _expect_hangup(self) -> None:
+        """A terminal that hangs up also sends us a signal, which says what to tell the caller."""
+        self._watch.wait({}, HANGUP_SECONDS)
 
     def _show_question(self) -> None:
         if self._settings.bell:

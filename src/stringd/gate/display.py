@@ -125,7 +125,7 @@ def labelled(label: str, value: str, width: int, style: Style = Style.PLAIN) -> 
     indent = len(label)
     pieces = wrap_exact(value, max(width - indent, 10))
     return [
-        (Span(label if index == 0 else " " * indent), Span(piece, style))
+        line(f"{label if index == 0 else ' ' * indent}{piece}", style)
         for index, piece in enumerate(pieces)
     ]
 
@@ -140,7 +140,7 @@ def command_lines(prefix: str, text: str, width: int) -> list[Line]:
 def _command_line(prefix: str, pieces: list[str], index: int, indent: int) -> Line:
     opening = prefix if index == 0 else " " * (indent - 2) + "┊ "
     ending = Span(CONTINUED, Style.DIM) if index < len(pieces) - 1 else Span("")
-    return (Span(opening), Span(pieces[index], Style.BOLD), ending)
+    return (Span(opening + pieces[index], Style.BOLD), ending)
 
 
 def first_lines(output: bytes, count: int, width: int) -> Iterator[str]:

@@ -191,7 +191,7 @@ def _command_section(question: Question, columns: int) -> Iterator[Line]:
         return
     if width_of(whole) + 10 > columns:
         whole = f"{len(request.pipeline)} stages"
-        yield from _tagged([(Span("Command: "), Span(whole, Style.BOLD))], tags, columns)
+        yield from _tagged([line(f"Command: {whole}", Style.BOLD)], tags, columns)
     else:
         yield from _tagged(command_lines("Command: ", whole, columns), tags, columns)
     for number, (stage, program) in enumerate(
