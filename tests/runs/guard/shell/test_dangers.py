@@ -38,6 +38,7 @@ DENIED = [
         "su -c 'rm -rf /' root",
         "f() { rm -rf /; }; f",
     ),
+    *("cat <<E\n$(rm -rf /)\nE", "cat <<E >f\nhello $(reboot) you\nE"),
     *("busybox rm -rf /", "echo x | xargs rm -rf /", "if true; then rm -rf /; fi"),
     *("mkfs /dev/sda", "sudo mkfs.ext4 /dev/sda1", "dd if=/dev/zero of=/dev/sda", "dd of=x if=y"),
     *(":(){ :|:& };:", "b() { b | b & }; b", "function b { b & b & }; b"),
@@ -57,6 +58,7 @@ ASKED = [
     *("$CMD x", "$(which python) x", "/bin/r? -rf /", "{rm,-rf,/}", "eval $x", 'bash -c "$x"'),
     *("cat x | sh", "echo ls | bash -s", "sudo --strange rm x", "xargs -I{} sh -c 'echo {}'"),
     *("parallel rm", "coproc rm x", "echo 'open", "source <(x)", "rm -r\x0b/", "dd $ARGS"),
+    *("cat <<E\n`rm x`\nE", "cat <<E | sh\nls\nE", "bash <<E\n$x\nE", "cat <<E\n$x"),
     *("echo `echo \\`ls\\``", "$'\\x72m' -rf /", "env -S 'rm x'", "echo $[`rm x`"),
 ]
 RUN = [
@@ -79,6 +81,8 @@ RUN = [
         "~/bin/tool",
         '"$HOME"/bin/tool',
     ),
+    *("cat <<E >f\nhello $USER $(date) ${X}\nE", "cat <<-E\n\thi $USER\n\tE"),
+    *('git commit -m "$(cat <<\'E\'\nFix `it`; rm -rf / is "bad"\nE\n)"', "cp a{,.bak}", "a=(1 2)"),
     *("fact() { echo $1; fact 2; }", "while read l; do echo $l; done < f", "echo a{b,c}", "cd; ls"),
 ]
 

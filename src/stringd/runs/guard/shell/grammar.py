@@ -23,6 +23,7 @@ _READ_OTHERWISE: Final = re.compile(r"[\0-\x08\x0b-\x1f\x7f\x85\xa0\u2028\u2029]
 # What the grammar sometimes takes for one word, and a shell does not.
 _NOT_A_WORD: Final = re.compile(r"""[\s`'"();&|<>]|\$[\w{(]""")
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
+_EXPANDS: Final = re.compile(r"`|\$[({\[]")
 QUOTES: Final = frozenset("\"'\\")
 _WORDS: Final = frozenset(
     (
@@ -81,6 +82,9 @@ def left_out(root: "Node") -> Iterator[tuple[int, int]]:
     offset = root.start_byte
     while nodes:
         node = nodes.pop()
+        if node.type == "heredoc_body" and not _hides_something(node):
+            at = node.end_byte
+            continue
         if node.child_count:
             nodes += reversed(node.children)
             continue
@@ -89,6 +93,20 @@ def left_out(root: "Node") -> Iterator[tuple[int, int]]:
         if lost.replace(b"\\\n", b"").strip() not in allowed:
             yield at, node.start_byte
         at = max(at, node.end_byte)
+    if line[max(0, at - offset) :].strip():
+        yield at, offset + len(line)
+
+
+def _hides_something(body: "Node") -> bool:
+    """Whether what the grammar took for plain text of a here-document may run something."""
+    text, begin = body.text or b"", body.start_byte
+    plain = bytearray(text)
+    for part in body.named_children:
+        if part.type != "heredoc_content":
+            plain[part.start_byte - begin : part.end_byte - begin] = b" " * (
+                part.end_byte - part.start_byte
+            )
+    return _EXPANDS.search(_ESCAPED.sub("", plain.decode("ascii"))) is not None
 
 
 def is_odd(node: "Node") -> bool:
@@ -127,7 +145,9 @@ def _is_odd_heredoc(node: "Node") -> bool:
     parts = {child.type: _raw(child) for child in node.named_children}
     start = parts.get("heredoc_start", "")
     hidden = "`" in parts.get("heredoc_body", "") and not set(start) & QUOTES
-    return hidden or _STAND_IN in start
+    delimiter = "".join(letter for letter in start if letter not in QUOTES)
+    ended = parts.get("heredoc_end", "").strip() == delimiter
+    return hidden or _STAND_IN in start or not ended
 
 
 def _spans_lines(command: "Node") -> bool:

@@ -37,8 +37,9 @@ def read(line: str, within: Stage | None = None) -> Reading:
     except grammar.UnreadableError as error:
         reader.found.doubt(str(error))
         return reader.found
-    for begin, end in grammar.left_out(root):
-        reader.unreadable(line[begin:end])
+    for begin, end in (*grammar.left_out(root), (root.end_byte, len(line))):
+        if line[begin:end].strip():
+            reader.unreadable(line[begin:end])
     reader.walk(root, _Place(within.piped, within.given) if within else _Place())
     return reader.found
 
