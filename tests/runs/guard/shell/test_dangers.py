@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.guard.policy import SessionEntry, Subject
+from tests.runs.guard.shell import ordinary
 
 HOME = str(Path.home())
 
@@ -104,7 +105,7 @@ def test_lines_that_may_be_anything_are_asked_about(line: str) -> None:
     assert verdict(line) == "ask"
 
 
-@pytest.mark.parametrize("line", RUN)
+@pytest.mark.parametrize("line", [*RUN, *ordinary.LINES])
 def test_ordinary_lines_run_unasked(line: str) -> None:
     assert verdict(line) == "allow"
 
