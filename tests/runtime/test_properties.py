@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from stringd.runtime.runtime import Answer, Runtime
 from stringd.runtime.settings import RuntimeSettings
 from stringd.wire.topic import parse_topic
+from tests.support.web import Asked, Reply, WebServer
 
 COMMANDS = (
     *("open", "back", "refresh", "nav", "source", "write", "append", "edit", "replace"),
@@ -94,3 +95,57 @@ def test_no_sequence_of_commands_is_a_defect(
             assert result.message.startswith(("Write failed: ", "Could not store")), command
     assert {path.name for path in root.iterdir()} <= {"home", "data", "outside"}
     assert (root / "outside").read_text(encoding="utf-8") == "untouched"
+
+
+BAD = "//[bad"
+FRAGMENTS = (
+    *("# H\n", "## S {#x}\n", "text", "\r\n", "\x00", "```\n", "---\n", "`", "\\", "\u2028"),
+    *("[!nav:m](m.md)\n", f"[!nav:n]({BAD})\n", "[!include:s](i.md#x)\n", "[!include:p](p.md)\n"),
+    *(f"[!include:t]({BAD})\n", f"[!requirements]({BAD})\n", "<!-- #s -->\n", "<!-- /s -->\n"),
+    *("[@a A](p.md#%E0%A4)", f"[@b B]({BAD})", f"[long]({BAD}{'x' * 40})", "[r]: http://]x\n"),
+    *("[t][r]", "[u][@m.a]", "```act.x\nGET /a\n```\n", "---\ndefault: x\n---\n", "<main><p>"),
+    *('{"files":[{"path":"string.md"}]}', '{"files":[{"path":"string.md","url":"//["}]}'),
+)
+KINDS = (
+    *("text/markdown", "text/html", "text/html; charset=utf-16", "application/json", ""),
+    *("text/plain; charset=punycode", "text/plain; charset=idna", 'text/plain; charset="', "x"),
+)
+PLACES = ("/back", "/refresh", "/nav", "/nav m", "/nav --resolve", "/nav scaffold", "/info")
+FOLLOWED = ("@a", "@b", "@m.a", "#s", "#x", "i.md", "p.md#s", BAD, "?x", "p.md:L1")
+bodies = st.lists(st.sampled_from(FRAGMENTS), max_size=8).map("".join)
+replies = st.builds(
+    lambda body, kind, status, location: Reply(body, kind, status, (("Location", location),)),
+    bodies,
+    st.sampled_from(KINDS),
+    st.sampled_from([200, 200, 200, 302, 404, 500]),
+    st.sampled_from(["/p.md", BAD, "http://", "file:///etc/passwd", "ftp://x", "?", " "]),
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    pages=st.lists(replies, min_size=1, max_size=6),
+    moves=st.lists(
+        st.sampled_from(PLACES) | st.sampled_from(FOLLOWED).map(lambda name: f"/open {name}"),
+        max_size=6,
+    ),
+)
+def test_no_page_of_files_or_of_the_web_is_a_defect(
+    pages: list[Reply], moves: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("pages")
+    home = root / "home"
+    home.mkdir()
+    for name, page in zip(("p.md", "m.md", "i.md"), pages, strict=False):
+        (home / name).write_text(str(page.body), encoding="utf-8", newline="")
+    logging.getLogger("stringd.runtime").setLevel(logging.CRITICAL)
+    served = iter(range(1_000_000))
+
+    def answer(_: Asked) -> Reply:
+        return pages[next(served) % len(pages)]
+
+    with WebServer(answer) as web:
+        commands = ["/open p.md", *moves, f"/open {web.url}/p.md", *moves]
+        answers = asyncio.run(play(home, root / "data", commands))
+    for command, said in zip(commands, answers, strict=True):
+        assert said.result.code != "INTERNAL_ERROR", (command, said.result.message)
