@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tests.runs.schema import problems
-from tests.runs.support import scripted, sequential, strategy
+from tests.runs.support import Json, scripted, sequential, strategy
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "strategies"
@@ -166,6 +166,11 @@ def test_strategies_lists_and_checks(daemon: Daemon) -> None:
     assert json.loads(bad.stdout)[0]["ok"] is False
 
 
+def tool_user(name: str, **args: str) -> Json:
+    """An agent that uses one tool."""
+    return {**scripted({"tools": [{"name": name, "args": args}]}, "end"), "tools": [name]}
+
+
 class Terminal:
     """`stringd` on a real terminal, read until a text appears."""
 
@@ -228,6 +233,25 @@ def test_ctrl_c_stops_the_run_and_says_so(daemon: Daemon) -> None:
     assert terminal.ended() == 130
     listed = json.loads(stringd(daemon, "runs", "--json").stdout)
     assert next(r for r in listed if r["runId"] == "interrupted")["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [
+        ({"type": "user"}, "a needs input"),
+        (tool_user("ask_question", question="Which?"), "a asks: Which?"),
+        (tool_user("read_file", path="/etc/hosts"), "a wants fs.read on /etc/hosts"),
+    ],
+)
+def test_what_a_run_waits_for_is_shown_with_it(daemon: Daemon, agent: Json, told: str) -> None:
+    path = write(daemon, "waits.yaml", strategy(sequential("a"), a=agent))
+    run_id = f"waits-{told.split()[1]}"
+    terminal = Terminal(daemon, "run", path, "--run-id", run_id, "--plain")
+    terminal.until(told)
+    assert f"\n? {told}\n" in stringd(daemon, "runs", "show", run_id).stdout
+    terminal.child.send_signal(signal.SIGINT)
+    assert terminal.ended() == 130
+    assert told not in stringd(daemon, "runs", "show", run_id).stdout
 
 
 def test_when_the_daemon_dies_the_way_on_is_told(tmp_path: Path) -> None:

@@ -293,7 +293,12 @@ MESSAGES: dict[str, dict[str, Check]] = {
 OPT_IN: dict[str, dict[str, Check]] = {
     "steer_delivered": {"runId": text, "text": text, "agentName": text},
     "steer_undelivered": {"runId": text, "text": text},
-    "run_timeline": {"run": mapping, "conversation": HISTORY, "error_": _ERROR_INFO},
+    "run_timeline": {
+        "run": mapping,
+        "conversation": HISTORY,
+        "waiting": items(mapping),
+        "error_": _ERROR_INFO,
+    },
     "run_deleted": {"runId": text},
     "discovered_strategies": {"strategies": items(mapping), "warnings": items(mapping)},
 }

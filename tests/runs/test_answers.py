@@ -23,6 +23,21 @@ ASKERS = {
 }
 
 
+WAITING = {
+    "request_input": ("input", "a", None),
+    "request_question": ("question", "a", "Which?"),
+    "request_permission": ("permission", "a", "fs.read"),
+}
+
+
+def waiting(shown: Json) -> list[tuple[str, str, str | None]]:
+    """What a run on disk waits for, in brief."""
+    return [
+        (each["kind"], each["agentName"], each.get("question") or each.get("operation"))
+        for each in shown["waiting"]
+    ]
+
+
 @asynccontextmanager
 async def watching(daemon: Daemon) -> AsyncIterator[Watcher]:
     url = f"ws://127.0.0.1:{daemon.port}/ws"
@@ -95,8 +110,10 @@ async def test_an_answer_given_before_the_run_goes_on_is_taken_then_and_once(
     request, fields = answer(asked)
     with daemon:
         async with watching(daemon) as watcher:
+            assert waiting(await watcher.ask("get_timeline", runId="r")) == [WAITING[kind]]
             await watcher.send(request, **fields)
             assert await watcher.quiet() == []
+            assert waiting(await watcher.ask("get_timeline", runId="r")) == []
             twice = await watcher.ask(request, **fields)
             assert twice["code"].startswith("NO_PENDING_")
             await resume(watcher)

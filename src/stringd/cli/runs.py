@@ -13,6 +13,7 @@ from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
+from stringd.wire.runs.catalog import WaitingPrompt
 from stringd.wire.runs.types import ErrorInfo, RunOverview
 
 
@@ -85,9 +86,21 @@ async def _show(port: int, args: argparse.Namespace) -> int:
             print(visible(f"\nyou:\n  {said[record.id]}"))
         text = record.text.replace("\n", "\n  ")
         print(visible(f"\n{record.agent_name}:\n  {text}"))
+    for waiting in answer.waiting:
+        print(visible(f"\n? {_asked(waiting)}"))
     if isinstance(answer.error, ErrorInfo):
         print(visible(f"\n{answer.error.code}: {answer.error.message}"))
     return 0
+
+
+def _asked(waiting: WaitingPrompt) -> str:
+    match waiting.kind:
+        case "input":
+            return f"{waiting.agent_name} needs input"
+        case "question":
+            return f"{waiting.agent_name} asks: {waiting.question}"
+        case "permission":
+            return f"{waiting.agent_name} wants {waiting.operation} on {waiting.resource}"
 
 
 async def _resume(port: int, args: argparse.Namespace) -> int:

@@ -5,12 +5,15 @@ import asyncio
 from msgspec import UNSET
 
 from stringd.runs.audience import Client
+from stringd.runs.consent import asked_for
 from stringd.runs.errors import PrepareError, RefusedError
+from stringd.runs.journal import read_journal
 from stringd.runs.known import KnownRuns
 from stringd.runs.prepare import check_run_id
 from stringd.runs.store import RunStore
-from stringd.runs.timeline import AnyEvent, conversation, last_error, overview
+from stringd.runs.timeline import AnyEvent, PromptAsked, conversation, last_error, overview
 from stringd.wire.runs import messages, requests
+from stringd.wire.runs.catalog import WaitingPrompt
 
 
 class History:
@@ -31,7 +34,10 @@ class History:
         if seen is None:
             raise _unknown(request.run_id)
         return messages.RunTimeline(
-            run=seen, conversation=conversation(events), error=last_error(events) or UNSET
+            run=seen,
+            conversation=conversation(events),
+            waiting=[_waiting(each) for each in read_journal(events).unfinished.unanswered],
+            error=last_error(events) or UNSET,
         )
 
     async def delete(self, request: requests.DeleteRun, _client: Client) -> messages.Message:
@@ -54,6 +60,19 @@ class History:
         except PrepareError:
             raise _unknown(run_id) from None
         return await asyncio.to_thread(self._store.timeline, run_id)
+
+
+def _waiting(asked: PromptAsked) -> WaitingPrompt:
+    prompt = WaitingPrompt(
+        kind=asked.kind, request_id=asked.request_id, agent_name=asked.agent_name
+    )
+    if asked.kind == "question":
+        prompt.question = asked.about
+    elif asked.kind == "permission":
+        wish = asked_for(asked)
+        prompt.tool_name, prompt.operation = wish.tool_name, wish.operation
+        prompt.resource = wish.resource
+    return prompt
 
 
 def _unknown(run_id: str) -> RefusedError:

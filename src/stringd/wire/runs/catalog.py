@@ -114,3 +114,15 @@ class StrategyWarning(Value, kw_only=True):
 
     path: str
     reason: str
+
+
+class WaitingPrompt(Value, kw_only=True):
+    """What a run on disk waits for: an input, the answer to a question, or a permission."""
+
+    kind: Literal["input", "question", "permission"]
+    request_id: str
+    agent_name: str
+    question: str | UnsetType = UNSET
+    tool_name: str | UnsetType = UNSET
+    operation: str | UnsetType = UNSET
+    resource: str | UnsetType = UNSET

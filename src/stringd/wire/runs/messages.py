@@ -126,10 +126,11 @@ class SteerUndelivered(Message, tag="steer_undelivered", kw_only=True):
 
 
 class RunTimeline(Message, tag="run_timeline", kw_only=True):
-    """Ours, in answer to `get_timeline`: the run's overview and its conversation."""
+    """Ours, in answer to `get_timeline`: overview, conversation, and what the run waits for."""
 
     run: RunOverview
     conversation: ConversationHistory
+    waiting: list[catalog.WaitingPrompt] = []
     error: ErrorInfo | UnsetType = UNSET
 
 
