@@ -65,6 +65,14 @@ def test_a_document_of_several_files_is_put_together(person: Person, directory: 
     assert person.read(f"{directory}/new.md") == b""
 
 
+def test_an_include_without_a_path_or_of_the_web_says_what_it_lacks(person: Person) -> None:
+    person.put("doc.md", "[!include:a]()\n[!include:b](https://x.test/b.md)\n")
+    assert person.gets("/open doc.md").split("\n")[2:] == [
+        "⚠ Include failed:  - there is no folder doc.md.source/ beside the document",
+        "⚠ Include failed: https://x.test/b.md - only files can be included here",
+    ]
+
+
 def test_source_files_stay_beside_their_document(person: Person) -> None:
     person.put("dir/doc.md", "[!include:a](../secret.md)\n")
     person.put("secret.md", "<!-- #a -->\nsecret\n<!-- /a -->")

@@ -44,8 +44,10 @@ def load_file(call: "Call", file: FilePath) -> Page:
 def include_from_files(call: "Call", path: str, base: str) -> Included | IncludeFailure:
     """What a local document includes, checked like every other path."""
     directory = path_of(base)
-    if directory is None or is_web(path) or not path:
+    if directory is None or is_web(path):
         return IncludeFailure("only files can be included here")
+    if not path:
+        return IncludeFailure(f"there is no folder {directory.name}.source/ beside the document")
     try:
         file = locate(call, path, directory.parent)
         return Included(file.path.as_uri(), read_text(file).text)
