@@ -1,6 +1,9 @@
 """What was allowed is what is opened, even when a folder is swapped in between."""
 
+import errno
+import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -55,3 +58,45 @@ def test_a_new_file_gets_the_usual_permissions(tmp_path: Path) -> None:
     disk.create(Workspace(tmp_path).place("new"), b"x")
     (tmp_path / "usual").write_bytes(b"x")
     assert (tmp_path / "new").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+@pytest.mark.parametrize("full", [True, False])
+def test_a_write_leaves_the_old_or_the_new_and_nothing_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool, full: bool
+) -> None:
+    (tmp_path / "f").write_text("old", "utf-8")
+    (tmp_path / "f").chmod(0o640)
+    if not nameless:
+        monkeypatch.setattr(disk, "_nameless", lambda _folder: None)
+    if full:
+        monkeypatch.setattr(os, "fsync", out_of_space)
+    workspace = Workspace(tmp_path)
+    ways: tuple[Callable[[], None], ...] = (
+        lambda: disk.replace(workspace.place("f"), b"new", 0o640),
+        lambda: disk.create(workspace.place("g"), b"new"),
+    )
+    for way in ways:
+        with pytest.raises(OSError, match="No space") if full else nullcontext():
+            way()
+    found = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    assert found == ({"f": "old"} if full else {"f": "new", "g": "new"})
+    assert (tmp_path / "f").stat().st_mode & 0o777 == 0o640
+
+
+def out_of_space(_descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_file_has_no_name_before_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[list[str]] = []
+    with disk.open_folder(tmp_path) as folder:
+        nameless = disk._nameless(folder)  # noqa: SLF001
+    if nameless is None:
+        pytest.skip("the file system of the temporary folder has no nameless files")
+    os.close(nameless)
+    monkeypatch.setattr(os, "fchmod", lambda *_: seen.append([p.name for p in tmp_path.iterdir()]))
+    disk.create(Workspace(tmp_path).place("f"), b"new")
+    assert seen == [[]]

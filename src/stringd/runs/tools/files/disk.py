@@ -88,7 +88,7 @@ def create(place: Place, data: bytes, mode: int = 0o666) -> None:
 def replace(place: Place, data: bytes, mode: int) -> None:
     """New content for a file, whole or not at all. Raises `ToolFailure` or `OSError`."""
     with _folder(place) as folder:
-        temporary = _temporary(folder, data, mode)
+        temporary = _temporary(folder, data, mode, _owner(folder, place.real.name))
         try:
             os.rename(temporary, place.real.name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
@@ -182,19 +182,43 @@ def _same(descriptor: int, wanted: Path) -> None:
         raise Denied(f"{wanted} changed while it was being opened")
 
 
-def _temporary(folder: int, data: bytes, mode: int) -> str:
-    name = f".{uuid4().hex}.tmp"
+def _temporary(folder: int, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> str:
+    """A whole file under a name of its own; before it is whole it has none, where possible."""
+    name, nameless = f".{uuid4().hex}.tmp", _nameless(folder)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "wb") as file:
+    opened = os.open(name, flags, 0o600, dir_fd=folder) if nameless is None else nameless
+    with os.fdopen(opened, "wb") as file:
         try:
             file.write(data)
             file.flush()
-            os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if owner is not None:
+                with suppress(PermissionError):
+                    os.fchown(opened, *owner)
+            os.fchmod(opened, mode)
+            os.fsync(opened)
+            if nameless is not None:
+                os.link(f"/proc/self/fd/{opened}", name, dst_dir_fd=folder)
         except OSError:
-            os.unlink(name, dir_fd=folder)
+            if nameless is None:
+                os.unlink(name, dir_fd=folder)
             raise
     return name
+
+
+def _nameless(folder: int) -> int | None:
+    """A file a crash leaves nothing of; not every file system has them."""
+    if sys.platform != "linux":
+        return None
+    with suppress(OSError):
+        return os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    return None
+
+
+def _owner(folder: int, name: str) -> tuple[int, int] | None:
+    with suppress(OSError):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        return status.st_uid, status.st_gid
+    return None
 
 
 def _umask() -> int:
