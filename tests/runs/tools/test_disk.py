@@ -93,7 +93,7 @@ def test_a_file_has_no_name_before_it_is_whole(
 ) -> None:
     seen: list[list[str]] = []
     with disk.open_folder(tmp_path) as folder:
-        nameless = disk._nameless(folder)  # noqa: SLF001
+        nameless = disk._nameless(folder)
     if nameless is None:
         pytest.skip("the file system of the temporary folder has no nameless files")
     os.close(nameless)
