@@ -2,7 +2,9 @@
 
 import os
 import shlex
+import signal
 import threading
+from contextlib import suppress
 from typing import Final
 
 from stringd.gate.processes import ALL_SIGNALS, QUIET, Child
@@ -37,7 +39,15 @@ class Hook:
             )
         except OSError:
             return
-        threading.Thread(target=Child(pid).reap, daemon=True, name="notify").start()
+        threading.Thread(target=_see_off, args=(Child(pid),), daemon=True, name="notify").start()
+
+
+def _see_off(child: Child) -> None:
+    """Wait for a hook, and end one that does not end: each question would leave another behind."""
+    if not child.ends_within(HOOK_SECONDS):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+    child.reap()
 
 
 def sentence(session: str) -> str:
