@@ -140,6 +140,14 @@ async def serving(directory: Path, **options: Any) -> AsyncIterator[RunsServer]:
         yield server
 
 
+@asynccontextmanager
+async def watching(port: int) -> AsyncIterator[Watcher]:
+    """A watcher of a daemon in another process."""
+    url = f"ws://127.0.0.1:{port}/ws"
+    async with connect(url, max_queue=None, proxy=None) as socket:
+        yield Watcher(socket)
+
+
 def strategy(flow: Json, /, **agents: Json) -> Json:
     """The smallest strategy around a flow; agents default to demo models."""
     return {

@@ -1,15 +1,12 @@
 """A prompt outlives the daemon: it keeps its name, and can be answered before the run goes on."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import yaml
-from websockets.asyncio.client import connect
 
 from tests.requirements import proves
-from tests.runs.support import Json, Watcher, scripted, sequential, strategy
+from tests.runs.support import Json, Watcher, scripted, sequential, strategy, watching
 from tests.support.daemon import Daemon
 
 pytestmark = pytest.mark.anyio
@@ -38,13 +35,6 @@ def waiting(shown: Json) -> list[tuple[str, str, str | None]]:
     ]
 
 
-@asynccontextmanager
-async def watching(daemon: Daemon) -> AsyncIterator[Watcher]:
-    url = f"ws://127.0.0.1:{daemon.port}/ws"
-    async with connect(url, max_queue=None, proxy=None) as socket:
-        yield Watcher(socket)
-
-
 def asker(tmp_path: Path, kind: str) -> tuple[Daemon, Json]:
     """A daemon, and how to prepare a run on it that asks."""
     work = tmp_path / "work"
@@ -59,7 +49,7 @@ def asker(tmp_path: Path, kind: str) -> tuple[Daemon, Json]:
 async def killed_while_asking(daemon: Daemon, prepare: Json, kind: str) -> Json:
     """The prompt that was open when the daemon was killed."""
     daemon.start()
-    async with watching(daemon) as watcher:
+    async with watching(daemon.port) as watcher:
         await watcher.ask("prepare_run", **prepare)
         await watcher.send("start_run", runId="r")
         asked = (await watcher.until(kind))[-1]
@@ -91,7 +81,7 @@ async def test_a_prompt_is_asked_again_under_its_id(tmp_path: Path, kind: str) -
     daemon, prepare = asker(tmp_path, kind)
     asked = await killed_while_asking(daemon, prepare, kind)
     with daemon:
-        async with watching(daemon) as watcher:
+        async with watching(daemon.port) as watcher:
             await resume(watcher)
             again = (await watcher.until(kind))[-1]
             assert again["requestId"] == asked["requestId"]
@@ -109,7 +99,7 @@ async def test_an_answer_given_before_the_run_goes_on_is_taken_then_and_once(
     asked = await killed_while_asking(daemon, prepare, kind)
     request, fields = answer(asked)
     with daemon:
-        async with watching(daemon) as watcher:
+        async with watching(daemon.port) as watcher:
             assert waiting(await watcher.ask("get_timeline", runId="r")) == [WAITING[kind]]
             await watcher.send(request, **fields)
             assert await watcher.quiet() == []
@@ -129,13 +119,13 @@ async def test_an_answer_survives_another_kill(tmp_path: Path) -> None:
     daemon, prepare = asker(tmp_path, "request_question")
     asked = await killed_while_asking(daemon, prepare, "request_question")
     daemon.start()
-    async with watching(daemon) as watcher:
+    async with watching(daemon.port) as watcher:
         request, fields = answer(asked)
         await watcher.send(request, **fields)
         await watcher.quiet()
         daemon.kill()
     with daemon:
-        async with watching(daemon) as watcher:
+        async with watching(daemon.port) as watcher:
             assert (await watcher.ask(request, **fields))["code"] == "NO_PENDING_QUESTION"
             await resume(watcher)
             assert (await watcher.ended())["result"] == "end"
@@ -147,7 +137,7 @@ async def test_what_is_still_open_survives_an_answer_to_something_else(tmp_path:
     path.write_text(yaml.safe_dump(strategy(both, a={"type": "user"}, b={"type": "user"})), "utf-8")
     daemon = Daemon(tmp_path, STRINGD_CONCURRENT_BROADCAST="1")
     daemon.start()
-    async with watching(daemon) as watcher:
+    async with watching(daemon.port) as watcher:
         await watcher.ask("prepare_run", runId="r", strategyPath=str(path))
         await watcher.send("start_run", runId="r")
         for _ in range(2):
@@ -155,12 +145,12 @@ async def test_what_is_still_open_survives_an_answer_to_something_else(tmp_path:
         daemon.kill()
     for agent in ("b", "a"):
         daemon.start()
-        async with watching(daemon) as watcher:
+        async with watching(daemon.port) as watcher:
             await watcher.send("user_input", runId="r", agentName=agent, text=f"of {agent}")
             assert await watcher.quiet() == []
             daemon.kill()
     with daemon:
-        async with watching(daemon) as watcher:
+        async with watching(daemon.port) as watcher:
             await resume(watcher)
             assert (await watcher.ended())["result"] == "of a\n\nof b"
 
@@ -169,7 +159,7 @@ async def test_a_run_begun_anew_forgets_what_it_asked_before(tmp_path: Path) -> 
     daemon, prepare = asker(tmp_path, "request_question")
     asked = await killed_while_asking(daemon, prepare, "request_question")
     with daemon:
-        async with watching(daemon) as watcher:
+        async with watching(daemon.port) as watcher:
             await watcher.ask("prepare_run", runId="r")
             await watcher.send("continue_run", runId="r", input="")
             again = (await watcher.until("request_question"))[-1]

@@ -94,6 +94,9 @@ def test_only_completed_runs_past_the_newest_have_surplus_events(
             store.append_broadcast(name, b'{"seq":%d}' % seq)
         file = tmp_path / "runs" / "events" / f"{name}.jsonl"
         os.utime(file, (1_000_000 - age, 1_000_000 - age))
+    (tmp_path / "runs" / "events" / "folder.jsonl").mkdir()
+    os.utime(tmp_path / "runs" / "events" / "folder.jsonl", (0, 0))
+    (tmp_path / "runs" / "events" / "nowhere.jsonl").symlink_to("gone")
     assert store.surplus(keep=1) == ["old"]
     assert store.surplus(keep=3) == []
     store.release("old")

@@ -1,28 +1,18 @@
 """Two daemons on one data directory: what one of them runs, the other leaves alone."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import yaml
-from websockets.asyncio.client import connect
 
 from tests.requirements import proves
-from tests.runs.support import Json, Watcher, scripted, sequential, strategy
+from tests.runs.support import Json, scripted, sequential, strategy, watching
 from tests.support.daemon import Daemon
 
 pytestmark = pytest.mark.anyio
 
 ASKING = strategy(sequential("u", "a"), u={"type": "user"}, a=scripted("got {message}"))
-
-
-@asynccontextmanager
-async def watching(daemon: Daemon) -> AsyncIterator[Watcher]:
-    url = f"ws://127.0.0.1:{daemon.port}/ws"
-    async with connect(url, max_queue=None, proxy=None) as socket:
-        yield Watcher(socket)
 
 
 def endings(daemon: Daemon) -> list[Json]:
@@ -36,14 +26,14 @@ async def test_a_run_is_neither_ended_nor_doubled_by_a_second_daemon(tmp_path: P
     path = tmp_path / "s.yaml"
     path.write_text(yaml.safe_dump(ASKING), "utf-8")
     with Daemon(tmp_path) as first, Daemon(tmp_path) as second:
-        async with watching(first) as owner, watching(second) as other:
+        async with watching(first.port) as owner, watching(second.port) as other:
             await owner.ask("prepare_run", runId="r", strategyPath=str(path))
             await owner.send("start_run", runId="r")
             await owner.until("request_input")
             second.stop()
             second.start()
             assert endings(first) == []
-        async with watching(first) as owner, watching(second) as other:
+        async with watching(first.port) as owner, watching(second.port) as other:
             assert (await other.ask("list_runs"))["runs"][0]["status"] == "running"
             assert (await other.ask("prepare_run", runId="r"))["type"] == "run_prepared"
             refused = await other.ask("continue_run", runId="r", input="", resume=True)
@@ -66,7 +56,7 @@ async def test_what_a_killed_daemon_ran_is_taken_over(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(ASKING), "utf-8")
     first = Daemon(tmp_path)
     with first, Daemon(tmp_path) as second:
-        async with watching(first) as owner, watching(second) as other:
+        async with watching(first.port) as owner, watching(second.port) as other:
             await owner.ask("prepare_run", runId="r", strategyPath=str(path))
             await owner.send("start_run", runId="r")
             await owner.until("request_input")

@@ -7,7 +7,6 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict
 
@@ -87,10 +86,8 @@ class FileRunStore:
                 yield number, line
 
     def surplus(self, keep: int) -> list[str]:
-        with suppress(OSError):
-            newest = sorted(self._events.glob("*.jsonl"), key=_age)
-            return [p.stem for p in newest[keep:] if _many_lines(p) and self._completed(p.stem)]
-        return []
+        newest = sorted(self._events.glob("*.jsonl"), key=_changed, reverse=True)
+        return [p.stem for p in newest[keep:] if _many_lines(p) and self._completed(p.stem)]
 
     def _completed(self, run_id: str) -> bool:
         seen = self._overview(Path(self._timeline(run_id)))
@@ -193,14 +190,20 @@ class FileRunStore:
         return self._directory / f"{run_id}.config.json"
 
 
-def _age(path: Path) -> float:
-    return -path.stat().st_mtime
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _many_lines(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.readline()
-        return bool(file.read(1))
+    try:
+        with path.open("rb") as file:
+            file.readline()
+            return bool(file.read(1))
+    except OSError:
+        return False
 
 
 def _tail(path: str) -> list[bytes]:
