@@ -58,6 +58,7 @@ ASKED = [
     *("echo / | xargs rm -rf", 'cd "$DIR" && rm -rf *', "find / -name x -delete", "rm $FLAGS /"),
     *("$CMD x", "$(which python) x", "/bin/r? -rf /", "{rm,-rf,/}", "eval $x", 'bash -c "$x"'),
     *("cat x | sh", "echo ls | bash -s", "sudo --strange rm x", "xargs -I{} sh -c 'echo {}'"),
+    *("strace -f rm -rf /", "ssh host rm -rf ~", "fakeroot /bin/rm -r /*", "systemd-run rm -rf /"),
     *("parallel rm", "coproc rm x", "echo 'open", "source <(x)", "rm -r\x0b/", "dd $ARGS"),
     *("cat <<E\n`rm x`\nE", "cat <<E | sh\nls\nE", "bash <<E\n$x\nE", "cat <<E\n$x"),
     *("echo `echo \\`ls\\``", "$'\\x72m' -rf /", "env -S 'rm x'", "echo $[`rm x`"),
@@ -65,6 +66,7 @@ ASKED = [
 RUN = [
     *("rm -rf build", "rm -r ./a/b", "rm -rf .", "rm -rf *", "rm -rf /tmp/x", "rm -rf ~/.cache/x"),
     *("rm -rf $DIR/build", "rm -rf '~'", "rm /", "cd build && rm -rf *", "rm -rf ../sibling"),
+    *("echo rm -rf /", "printf %s rm -rf /", "strace rm -rf build", "apt-get remove rm"),
     *("echo shutdown", "grep -r reboot .", "echo 'rm -rf /'", "git commit -m 'reboot; rm -rf /'"),
     *("cat > x.sh <<'E'\nrm -rf /\nE", "ls # rm -rf /", "man mkfs", "which dd", "echo mkfs.ext4"),
     *("curl x -o y && tar xf y", "curl x | jq .", "curl x | sh -c cat", "wget -qO- x | tar xz"),

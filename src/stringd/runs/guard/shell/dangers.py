@@ -16,6 +16,7 @@ from stringd.runs.guard.shell.words import UNKNOWN, Stage, Word, home
 
 _DOWNLOADERS: Final = frozenset(("curl", "wget"))
 _POWER: Final = frozenset(("shutdown", "reboot", "halt", "poweroff"))
+_PRINTERS: Final = frozenset(("echo", "printf"))
 _ONLY_PATTERN: Final = re.compile(r"[*?.\[\]!^]+")
 # Words of `find` that leave nothing out.
 _ALL: Final = ("-delete", "-depth", "-mindepth", "-maxdepth", "-xdev", "-mount", "-print", "-type")
@@ -54,6 +55,17 @@ def _of(stage: Stage) -> Iterator[Danger]:
         yield Danger("deny", f"{stage.text} turns the machine off")
     elif name in SHELLS or name in ("eval", "source", "."):
         yield from _download(stage)
+    elif name not in _PRINTERS:
+        yield from _handed_on(stage)
+
+
+def _handed_on(stage: Stage) -> Iterator[Danger]:
+    """A program nobody knows here may start what it is given: strace rm -rf /"""
+    for at, word in enumerate(stage.words[1:], 1):
+        if word.text.rpartition("/")[2] == "rm":
+            inner = stage.started(stage.words[at:])
+            if any(each.verdict == "deny" for each in _removal(inner, inner.words[1:])):
+                yield Danger("ask", f"{stage.text} may start {inner.text}")
 
 
 def _names(words: Sequence[Word]) -> set[str]:
