@@ -82,6 +82,24 @@ async def test_prompts_are_answered_and_steering_is_heard(daemon: Daemon, tmp_pa
     assert {m.RequestInput, m.SteerQueued, m.RequestQuestion, m.StrategyCompleted} <= kinds
 
 
+async def test_a_call_under_way_is_steered_and_its_run_deleted(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    ask = {"tools": [{"name": "ask_question", "args": {"question": "Why?"}}]}
+    path = strategy(tmp_path, "a", a=scripted(ask, "thanks", tools=["ask_question"]))
+    async with AsyncRuns(daemon.port) as runs:
+        run = await runs.run(path)
+        async for event in run:
+            if isinstance(event, m.RequestQuestion):
+                await run.steer("be brief", mode="steer")
+                await runs.answer(event, "because")
+        [record] = (await runs.timeline(run.run_id)).conversation.records
+        assert "be brief" in str(record.response_messages)
+        await runs.delete(run.run_id)
+        with pytest.raises(RequestFailedError, match="Run not found"):
+            await runs.delete(run.run_id)
+
+
 async def test_a_permission_is_decided(daemon: Daemon, tmp_path: Path) -> None:
     target = tmp_path / "made.txt"
     make = {"tools": [{"name": "create_file", "args": {"path": str(target), "content": "x"}}]}

@@ -24,6 +24,7 @@ from stringd.wire.runs import requests as r
 from stringd.wire.runs.types import RunOverview
 
 Decision = Literal["allow", "deny", "allow-session", "deny-session"]
+SteerMode = Literal["call", "steer"]
 RETRY_SECONDS: Final = 0.2
 
 
@@ -121,9 +122,12 @@ class AsyncRuns:
             raise
         return handle
 
-    async def steer(self, run_id: str, text: str) -> None:
-        """Give a running run a text for its next agent call. Raises `RunsError`."""
-        await self._tell(r.SteerRun(run_id=run_id, text=text))
+    async def steer(self, run_id: str, text: str, mode: SteerMode = "call") -> None:
+        """Give a running run a text for its next agent call. Raises `RunsError`.
+
+        With the mode `steer` a call that is under way reads it too, between two round-trips.
+        """
+        await self._tell(r.SteerRun(run_id=run_id, text=text, mode=mode))
 
     async def answer(self, prompt: m.RequestInput | m.RequestQuestion, text: str) -> None:
         """Give the text a run waits for. Raises `RunsError`."""
@@ -160,6 +164,10 @@ class AsyncRuns:
         answer = await self.ask(r.GetTimeline(run_id=run_id))
         assert isinstance(answer, m.RunTimeline)
         return answer
+
+    async def delete(self, run_id: str) -> None:
+        """Forget a run that is not live, its history included. Raises `RunsError`."""
+        await self.ask(r.DeleteRun(run_id=run_id))
 
     async def ask(self, request: r.ClientMessage) -> m.DaemonMessage:
         """Send any request and wait for its answer. Raises `RequestFailedError`."""
@@ -306,9 +314,9 @@ class RunHandle:
                 raise RunFailedError(event.error.code, event.error.message)
         raise RunFailedError("ENDED", "the run's events were read to the end already")
 
-    async def steer(self, text: str) -> None:
-        """Give the run a text for its next agent call."""
-        await self._runs.steer(self.run_id, text)
+    async def steer(self, text: str, mode: SteerMode = "call") -> None:
+        """Give the run a text, as `AsyncRuns.steer` does."""
+        await self._runs.steer(self.run_id, text, mode)
 
     async def stop(self) -> None:
         """Stop the run."""
