@@ -9,6 +9,7 @@ from stringd.runs.budgets import Budget, BudgetError, Limits
 from stringd.runs.equipment import Equipment
 from stringd.runs.models.port import Price
 from stringd.wire.runs.types import Usage
+from tests.requirements import proves
 from tests.runs.support import Json, RunsServer, Watcher, scripted, sequential, serving, strategy
 
 pytestmark = pytest.mark.anyio
@@ -24,6 +25,7 @@ async def run(server: RunsServer, watcher: Watcher, agent: Json, **budget: Any) 
     return await watcher.ended()
 
 
+@proves("RUN-49")
 @pytest.mark.parametrize(
     ("agent", "budget", "text"),
     [
@@ -47,6 +49,7 @@ async def test_within_its_budget_a_run_completes(server: RunsServer, watcher: Wa
     assert ended["type"] == "strategy_completed"
 
 
+@proves("RUN-49")
 async def test_the_tokens_of_a_compaction_count(server: RunsServer, watcher: Watcher) -> None:
     usage = {"promptTokens": 1, "completionTokens": 1}
     summary = {"text": "short", "usage": {"promptTokens": 90, "completionTokens": 5}}

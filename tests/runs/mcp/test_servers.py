@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.requirements import proves
 from tests.runs.support import (
     Json,
     RunsServer,
@@ -47,6 +48,7 @@ async def prepare(watcher: Watcher, path: Path, run_id: str = "r") -> Json:
     return await watcher.ask("prepare_run", runId=run_id, strategyPath=str(path))
 
 
+@proves("RUN-48")
 async def test_a_tool_of_a_stdio_server_is_called_and_shown_with_its_origin(
     server: RunsServer, watcher: Watcher
 ) -> None:
@@ -198,6 +200,7 @@ async def http_server(transport: str = "http") -> AsyncIterator[str]:
         await process.communicate()
 
 
+@proves("RUN-48")
 @pytest.mark.parametrize("transport", ["http", "sse"])
 async def test_a_tool_of_an_http_server_is_called(
     server: RunsServer, watcher: Watcher, transport: str

@@ -12,6 +12,7 @@ import pytest
 from stringd.runs.models.catalog import Catalog, price_of
 from stringd.runs.models.credentials import ApiKey, CustomData, OauthToken
 from stringd.runs.models.providers import KNOWN, ProviderDirectory
+from tests.requirements import proves
 from tests.runs.models.servers import Reply, model_server
 from tests.runs.support import Json, sequential, serving, strategy
 
@@ -102,6 +103,7 @@ async def joined(thread: Thread) -> None:
     assert not thread.is_alive()
 
 
+@proves("RUN-44")
 @pytest.mark.anyio
 async def test_a_refresh_is_kept_for_a_day(tmp_path: Path) -> None:
     fetched = {"groq": NEW["acme"], **NEW, "broken": 5}
@@ -145,6 +147,7 @@ async def listed(directory: ProviderDirectory, provider_id: str) -> Any:
     return next(info for info in infos if info.id == provider_id)
 
 
+@proves("RUN-45")
 @pytest.mark.anyio
 async def test_a_server_of_ones_own_says_what_it_offers(tmp_path: Path) -> None:
     models = {"object": "list", "data": [{"id": "zeta"}, {"id": "gpt-4o"}]}
@@ -193,6 +196,7 @@ async def test_copilot_lists_what_its_picker_shows(tmp_path: Path) -> None:
     assert server.asked[0].headers["authorization"] == "Bearer gho-123456"
 
 
+@proves("RUN-45")
 @pytest.mark.anyio
 @pytest.mark.parametrize("provider_id", ["openai", "ollama"])
 async def test_a_list_that_cannot_be_had_is_an_error_beside_the_catalog(

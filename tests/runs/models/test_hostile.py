@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.requirements import proves
 from tests.runs.models import servers
 from tests.runs.models.forms import FORMS, KEY, Form
 from tests.runs.models.servers import ModelServer, Reply, model_server
@@ -76,6 +77,7 @@ def notes(messages: list[Json]) -> list[str]:
     return [event["note"] for event in events if "note" in event]
 
 
+@proves("RUN-46")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -127,6 +129,7 @@ async def test_wherever_a_stream_is_cut_the_step_ends_with_what_arrived(
             assert f"after {len(arrived)} characters" in error
 
 
+@proves("RUN-47")
 async def test_an_error_inside_the_stream_is_quoted_after_what_arrived(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: Form
 ) -> None:
@@ -186,6 +189,7 @@ async def test_stopping_ends_the_wait_before_another_try(
         assert len(provider.asked) == 2
 
 
+@proves("RUN-43")
 async def test_no_secret_is_in_any_log_file_or_message(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

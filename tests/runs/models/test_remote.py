@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.requirements import proves
 from tests.runs.models import servers
 from tests.runs.models.servers import Reply, model_server
 from tests.runs.support import Json, kinds, sequential, serving, strategy
@@ -166,6 +167,7 @@ async def test_a_busy_provider_is_asked_again_when_it_says(
     assert len(provider.asked) == 3
 
 
+@proves("RUN-46")
 async def test_a_provider_that_stays_broken_is_quoted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -263,6 +265,7 @@ async def test_the_key_is_in_no_log_and_no_file_of_the_run(
         assert not path.is_file() or KEY.encode() not in path.read_bytes()
 
 
+@proves("RUN-43")
 async def test_credentials_are_kept_private_and_never_echoed(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         watcher = await server.watcher()

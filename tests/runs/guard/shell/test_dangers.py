@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.guard.policy import SessionEntry, Subject
+from tests.requirements import proves
 from tests.runs.guard.shell import ordinary
 
 HOME = str(Path.home())
@@ -97,6 +98,7 @@ def verdict(line: str, *approved: str) -> str:
     return guard.judge(Subject("exec", line)).verdict
 
 
+@proves("RUN-41")
 @pytest.mark.parametrize("line", DENIED)
 def test_dangerous_lines_are_denied(line: str) -> None:
     assert verdict(line) == "deny"
@@ -107,6 +109,7 @@ def test_lines_that_may_be_anything_are_asked_about(line: str) -> None:
     assert verdict(line) == "ask"
 
 
+@proves("RUN-42")
 @pytest.mark.parametrize("line", [*RUN, *ordinary.LINES])
 def test_ordinary_lines_run_unasked(line: str) -> None:
     assert verdict(line) == "allow"
