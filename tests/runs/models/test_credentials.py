@@ -74,3 +74,22 @@ def test_only_a_server_on_this_machine_needs_no_key(
 ) -> None:
     directory = ProviderDirectory(tmp_path, environ=environ)
     assert (directory.access("openai") is not None) is ready
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "given", "used"),
+    [
+        ("anthropic", "http://127.0.0.1:1/v1/", "http://127.0.0.1:1"),
+        ("anthropic", "http://127.0.0.1:1/proxy", "http://127.0.0.1:1/proxy"),
+        ("ollama", "http://127.0.0.1:1", "http://127.0.0.1:1/v1"),
+        ("ollama", "http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"),
+        ("openai", "http://127.0.0.1:1/api/", "http://127.0.0.1:1/api"),
+    ],
+)
+def test_an_address_may_be_given_with_or_without_its_version(
+    tmp_path: Path, provider_id: str, given: str, used: str
+) -> None:
+    environ = {f"{provider_id.upper()}_BASE_URL": given}
+    access = ProviderDirectory(tmp_path, environ=environ).access(provider_id)
+    assert access is not None
+    assert access.base_url == used

@@ -419,3 +419,20 @@ async def test_an_answer_that_ends_for_any_reason_is_an_answer(
     assert completed["result"]["text"] == "x"
     theirs = anthropic if form.family == "anthropic" else openai
     assert completed["result"]["finishReason"] in (ours or theirs, "stop")
+
+
+async def test_provider_options_become_fields_of_the_request(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: Form
+) -> None:
+    options = {"thinking": {"type": "enabled", "budgetTokens": 2048}, "someOption": {"aB": [1]}}
+    _, provider = await run(
+        monkeypatch,
+        tmp_path,
+        form,
+        form.text("x"),
+        providerOptions={form.name: options},
+        modelOptions={"maxRetries": -1},
+    )
+    body = provider.asked[0].body
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
+    assert body["some_option"] == {"a_b": [1]}

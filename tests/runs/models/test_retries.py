@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from stringd.runs.models.retries import pause, retry_after, worth_retrying
+from stringd.runs.models.retries import pause, retry_after, tries_again, worth_retrying
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,3 +47,11 @@ def test_without_it_the_wait_doubles_up_to_a_limit(attempt: int) -> None:
 )
 def test_only_what_may_pass_is_tried_again(status: int | None, again: bool) -> None:
     assert worth_retrying(status) is again
+
+
+@pytest.mark.parametrize(
+    ("wanted", "again"),
+    [(0, 0), (3, 3), (2.9, 2), (-1, 0), (1e9, 20), (float("inf"), 20), (float("nan"), 2)],
+)
+def test_any_number_of_retries_is_made_a_sensible_one(wanted: float, again: int) -> None:
+    assert tries_again(wanted) == again

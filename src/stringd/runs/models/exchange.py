@@ -52,7 +52,9 @@ async def exchange(
         async with model_request_stream(
             model,
             translate.conversation(request, model.system),
-            model_settings=translate.settings(request, options, lenient=lenient(model)),
+            model_settings=translate.settings(
+                request, options, model.system, lenient=lenient(model)
+            ),
             model_request_parameters=translate.parameters(request, native_schema=native),
         ) as response:
             async for event in heard.events(response):

@@ -166,7 +166,7 @@ class ProviderDirectory:
 
     def _base_url(self, known: Known) -> str:
         given = self._environ.get(known.variable, "").strip() if known.variable else ""
-        return given or known.base_url
+        return _completed(given, known) if given else known.base_url
 
     def _theirs(self, access: Access, model_id: str) -> "TheirModel":
         """The library's model, kept: its connections are worth reusing."""
@@ -303,6 +303,14 @@ def _custom_access(credential: Credential | None) -> Access | None:
     if not isinstance(base_url, str):
         return None
     return Access("openai", base_url, secret_of(CustomData(dict(data))).strip() or "none")
+
+
+def _completed(url: str, known: Known) -> str:
+    """An address as the library wants it: one adds the version itself, Ollama's has none."""
+    url = url.rstrip("/")
+    if known.family == "anthropic":
+        return url.removesuffix("/v1")
+    return f"{url}/v1" if known is KNOWN["ollama"] and not urlsplit(url).path else url
 
 
 def _is_loopback(url: str) -> bool:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from stringd.runs.errors import ModelError
 from stringd.runs.models.port import Delayed, ModelEvent, ModelRequest, Price
-from stringd.runs.models.retries import DEFAULT_RETRIES, PATIENCE_SECONDS, pause, worth_retrying
+from stringd.runs.models.retries import (
+    DEFAULT_RETRIES,
+    PATIENCE_SECONDS,
+    pause,
+    tries_again,
+    worth_retrying,
+)
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
@@ -83,7 +89,7 @@ class RemoteModel:
         model = await self._ready()
         from stringd.runs.models.exchange import ProviderFailure, exchange
 
-        retries = int(request.options.get("maxRetries", DEFAULT_RETRIES))
+        retries = tries_again(request.options.get("maxRetries", DEFAULT_RETRIES))
         for attempt in range(retries + 1):
             try:
                 answer = exchange(model, request, self._options, self._name)

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from math import isfinite
+from math import isfinite, isnan
 from random import random
 from typing import Final
 
 DEFAULT_RETRIES: Final = 2
 _STATUSES: Final = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
+_MOST_RETRIES: Final = 20.0
 _FIRST_SECONDS: Final = 0.5
 _LONGEST_SECONDS: Final = 30.0
 # A provider that wants more patience than this is down, and the run should say so.
@@ -18,6 +19,11 @@ PATIENCE_SECONDS: Final = 300.0
 def worth_retrying(status: int | None) -> bool:
     """Whether a failure may pass by itself; None is a connection that could not be made."""
     return status is None or status in _STATUSES
+
+
+def tries_again(wanted: float) -> int:
+    """How often to ask again, when a strategy wants it so often."""
+    return DEFAULT_RETRIES if isnan(wanted) else int(min(max(wanted, 0.0), _MOST_RETRIES))
 
 
 def pause(attempt: int, headers: Mapping[str, str] | None, now: datetime | None = None) -> float:

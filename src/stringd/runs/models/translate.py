@@ -91,11 +91,11 @@ def _returned(content: Any) -> Iterator[theirs.ModelRequestPart]:
 
 
 def settings(
-    request: ModelRequest, options: Mapping[str, Any], *, lenient: bool = False
+    request: ModelRequest, options: Mapping[str, Any], system: str, *, lenient: bool = False
 ) -> ModelSettings:
     """The agent's model options, and its provider options as extra fields of the body.
 
-    `lenient` servers take options that OpenAI's own refuses.
+    `system` is the provider's name; `lenient` servers take options that OpenAI's own refuses.
     """
     found: dict[str, Any] = {}
     for ours, name in _SETTINGS.items():
@@ -103,7 +103,8 @@ def settings(
             value = request.options[ours]
             found[name] = int(value) if ours in _WHOLE else value
     extra = {_snake(key): _snaked(value) for key, value in options.items()}
-    thinking = extra.pop("thinking", None)
+    # The library must know of this one: it changes what else may be sent.
+    thinking = extra.pop("thinking", None) if system == "anthropic" else None
     if lenient and "top_k" in found:
         extra.setdefault("top_k", found["top_k"])
     if thinking is not None:
