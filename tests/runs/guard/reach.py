@@ -101,7 +101,9 @@ class Scene:
     def at(cls, base: Path, data_dir: Path) -> "Scene":
         work = base / "work"
         inside, outside = Tree(work / "place", "inner"), Tree(base / "outside", "outer")
-        scene = cls(work, inside, outside, Tree(base / "beside", "other"), Trash(data_dir, work))
+        scene = cls(
+            work, inside, outside, Tree(base / "outside-too", "other"), Trash(data_dir, work)
+        )
         work.mkdir()
         scene.reset()
         return scene

@@ -370,6 +370,30 @@ async def test_a_file_swapped_for_a_link_after_the_check_is_not_followed(
     assert stage.untouched == [True]
 
 
+@pytest.mark.parametrize("which", ["inside", "outside"])
+async def test_listings_leave_out_what_would_have_to_be_asked_for(stage: Stage, which: str) -> None:
+    """Wherever a listing begins, links that lead out of it are neither shown nor followed."""
+    scene = stage.scene
+    tree: Tree = getattr(scene, which)
+    tree.link(tree.root / "way-folder", str(scene.beside.root))
+    tree.link(tree.root / "way-file", str(scene.beside.root / "file.txt"))
+    root = str(tree.root)
+    calls: list[Call] = [
+        ("list_directory", {"path": root, "recursive": True, "includeHidden": True}),
+        ("glob", {"pattern": "**", "root": root}),
+        *(
+            ("search_files", {"query": query, "mode": mode, "root": root})
+            for mode, query in (("path", "e"), ("text", "text"), ("regex", "t.xt"))
+        ),
+    ]
+    decisions = ["allow"] * len(calls) if which == "outside" else []
+    used = await stage.use(*calls, decisions=decisions)
+    for output in used.outputs:
+        assert "file.txt" in output
+        assert "way-" not in output
+        assert scene.beside.word not in output
+
+
 async def test_moving_between_two_places_outside_needs_two_yeses(stage: Stage) -> None:
     scene = stage.scene
     args = {
