@@ -115,7 +115,7 @@ async def test_steering_reaches_a_run_that_waits(daemon: Daemon, tmp_path: Path)
         waiting = await client.call_tool("run_strategy", {"strategy": path})
         run_id = text(waiting).split()[1]
         steered = await client.call_tool("steer", {"run_id": run_id, "text": "be brief"})
-        assert text(steered) == f"Queued for the next agent call of run {run_id}."
+        assert text(steered) == f"Queued for the next step of an agent of run {run_id}."
         await client.call_tool("answer", {"run_id": run_id, "text": "hello"})
         result = await client.call_tool("wait", {"handle": run_id})
     assert "be brief" in text(result)

@@ -87,7 +87,7 @@ TOOLS: Final = (
     Listed(
         "steer",
         "Steer a run",
-        "Give a running run a text that its next agent call reads.",
+        "Give a running run a text that its agent reads before its next step.",
         {"run_id": _FILLED, "text": _FILLED},
         ("run_id", "text"),
     ),

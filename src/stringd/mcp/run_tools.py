@@ -103,10 +103,12 @@ class RunTools:
         )
 
     async def steer(self, arguments: SteerArguments) -> Outcome:
-        """Give a running run a text for its next agent call."""
+        """Give a running run a text for the agent at work, or the next one."""
         async with RunClient(self._runs) as client:
-            await client.tell(r.SteerRun(run_id=arguments.run_id, text=arguments.text))
-        return said(f"Queued for the next agent call of run {arguments.run_id}.")
+            await client.tell(
+                r.SteerRun(run_id=arguments.run_id, text=arguments.text, mode="steer")
+            )
+        return said(f"Queued for the next step of an agent of run {arguments.run_id}.")
 
     async def known(self) -> list[RunOverview]:
         """Every run on disk, newest first."""
