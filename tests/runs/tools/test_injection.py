@@ -307,15 +307,44 @@ async def test_commands_nobody_wants_are_denied(
     assert "deny-commands" in used.output
 
 
-@pytest.mark.parametrize("command", DANGEROUS)
-async def test_a_topic_that_is_a_shell_gets_none_of_them_either(
-    tmp_path: Path, command: str
+SHELLS = [
+    ("bash:x", "{}"),
+    (" bash:x ", " {}"),
+    ("bash:x", "//input {}"),
+    ("bash:x", "//INPUT\n{}"),
+    ("notes", "/exec {}"),
+    ("notes", "  //Exec\t{}"),
+    ("web:x", "/exec true\n{}"),
+    ("app:x", "/install --mcp x -- {}"),
+]
+"""Ways to a shell through a topic."""
+
+
+@pytest.mark.parametrize(("topic", "form"), SHELLS)
+async def test_a_topic_hands_none_of_them_to_a_shell_either(
+    tmp_path: Path, topic: str, form: str
 ) -> None:
+    calls: list[Call] = [
+        ("string", {"command": form.format(command), "topic": topic}) for command in DANGEROUS
+    ]
     equipment = Equipment(tmp_path / "data", ports=Ports(never))
     async with serving(tmp_path, equipment=equipment) as server:
-        call: Call = ("string", {"command": command, "topic": "bash:x"})
+        used = await use(server, await server.watcher(), tmp_path, *calls)
+    assert len(used.outputs) == len(DANGEROUS)
+    for output in used.outputs:
+        assert output.startswith("Error (permission_denied): Running ")
+
+
+@pytest.mark.parametrize("command", ["/write a.md\nrm -rf /", "/open a.md", "/set x = rm -rf /"])
+async def test_text_that_only_mentions_them_is_text(tmp_path: Path, command: str) -> None:
+    async def string(topic: str, command: str, cwd: Path) -> str:
+        return f"{topic} {cwd} {command}"
+
+    equipment = Equipment(tmp_path / "data", ports=Ports(string))
+    async with serving(tmp_path, equipment=equipment) as server:
+        call: Call = ("string", {"command": command, "topic": "notes"})
         used = await use(server, await server.watcher(), tmp_path, call)
-    assert used.output.startswith("Error (permission_denied): Running ")
+    assert used.output == f"notes {tmp_path} {command}"
 
 
 @pytest.mark.parametrize(
@@ -341,13 +370,14 @@ async def test_private_addresses_are_asked_about(tmp_path: Path, url: str) -> No
     equipment = Equipment(tmp_path / "data", ports=Ports(never))
     async with serving(tmp_path, equipment=equipment) as server:
         calls: list[Call] = [("webfetch", {"url": url, "timeout": 1})]
-        calls.append(("string", {"command": f"/open {url}", "topic": "web:x"}))
+        forms = ["/open {}", " //OPEN <{}>", '/install "{}"', "/install --mcp x {}"]
+        calls += [("string", {"command": form.format(url), "topic": "web:x"}) for form in forms]
         watcher = await server.watcher()
-        used = await use(server, watcher, tmp_path, *calls, decisions=["deny", "deny"])
+        used = await use(server, watcher, tmp_path, *calls, decisions=["deny"] * len(calls))
     requests = used.of("request_permission")
     plain = url.replace("\u3002", ".").lower()
-    assert [request["resource"] for request in requests] == [plain, plain]
-    assert [request["toolName"] for request in requests] == ["webfetch", "string"]
+    assert [request["resource"] for request in requests] == [plain] * len(calls)
+    assert [request["toolName"] for request in requests] == [name for name, _ in calls]
     assert all(output.startswith("Error (permission_denied): ") for output in used.outputs)
 
 

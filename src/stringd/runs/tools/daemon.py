@@ -11,8 +11,12 @@ from stringd.runs.tools.port import ToolContext, ToolOutput
 from stringd.runs.tools.web import allowed_address, checked_url
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
-# A command whose argument is a web address. Text further on, such as what is written, is data.
-_OPENED: Final = re.compile(r"""\s*/[\w-]+\s+["'<]?((?i:https?)://[^\s"'>]+)""")
+# What a document topic hands to a shell, and what a bash topic types into a running program.
+_STARTED: Final = re.compile(r"(?is)\s*//?(?:exec|install\s[^\n]*--mcp\s[^\n]*\s--)(?:\s+(.*))?$")
+_TYPED: Final = re.compile(r"(?is)\s*//input\s+(.*)")
+# Commands that load from the web. Text below their first line, as of all others, is data.
+_LOADING: Final = re.compile(r"(?i)\s*//?(?:open|install)\s[^\n]*")
+_ADDRESS: Final = re.compile(r"""(?i)https?://[^\s"'<>]+""")
 
 
 class StringArguments(Arguments, frozen=True):
@@ -42,14 +46,23 @@ class String(CheckedTool[StringArguments]):
             shell = parse_topic(topic).type == "bash"
         except InvalidTopicError as error:
             raise ToolFailure("not_found", str(error)) from None
-        opened = _OPENED.match(command)
-        if shell:
+        line = _shell_line(command, shell=shell)
+        if line is not None:
             details = {"command": command, "topic": topic}
             permissions = context.desk.permissions
-            await permissions.command(context.agent_name, self.name, command, details)
-        elif opened:
-            url, parts = checked_url(opened[1])
+            await permissions.command(context.agent_name, self.name, line, details)
+        loading = None if shell else _LOADING.match(command)
+        for address in _ADDRESS.findall(loading[0]) if loading else ():
+            url, parts = checked_url(address)
             await allowed_address(self.name, url, parts, context, set())
+
+
+def _shell_line(command: str, *, shell: bool) -> str | None:
+    """What of a command is run by a shell."""
+    found = (_TYPED if shell else _STARTED).match(command)
+    if found is not None:
+        return found[1] or ""
+    return command if shell else None
 
 
 class PrivilegedArguments(Arguments, frozen=True):
