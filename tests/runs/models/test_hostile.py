@@ -436,3 +436,34 @@ async def test_provider_options_become_fields_of_the_request(
     body = provider.asked[0].body
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 2048}
     assert body["some_option"] == {"a_b": [1]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        ("application/json", b'{"error": {"message": "quota used up"}}', "quota used up"),
+        ("application/json; charset=utf-8", b'{"error": "out of credit"}', "out of credit"),
+        ("application/json", b'{"choices": [{"message": {"content": "whole"}}]}', "whole"),
+        ("text/html", b"<html>Please log in</html>", "Please log in"),
+        ("text/html", b"\xff" * 5000, "\ufffd"),
+    ],
+)
+async def test_an_answer_that_is_no_stream_is_quoted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: Form, kind: str, body: bytes, said: str
+) -> None:
+    messages, provider = await run(monkeypatch, tmp_path, form, Reply([body], content_type=kind))
+    error = messages[-1]["error"]["message"]
+    assert f"{form.model} answered without a stream: " in error
+    assert said in error
+    assert len(error) < 500
+    assert len(provider.asked) == 1
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/octet-stream"])
+async def test_a_stream_under_another_name_is_still_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: Form, kind: str
+) -> None:
+    reply = form.text("still ", "here")
+    reply.content_type = kind
+    messages, _ = await run(monkeypatch, tmp_path, form, reply)
+    assert messages[-1].get("result") == "still here", messages[-1]

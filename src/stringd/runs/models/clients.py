@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from stringd.runs.models.ending import end_with_last_event
+from stringd.runs.models.no_stream import want_stream
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
@@ -36,7 +37,8 @@ def _certificates() -> ssl.SSLContext:
 
 def build(access: "Access", model_id: str) -> "TheirModel":
     """A model with a client of its own. Nothing is sent yet."""
-    client = httpx2.AsyncClient(timeout=_TIMEOUT, verify=_certificates())
+    hooks = {"response": [want_stream, end_with_last_event]}
+    client = httpx2.AsyncClient(timeout=_TIMEOUT, verify=_certificates(), event_hooks=hooks)
     if access.family == "anthropic":
         return _anthropic(access, model_id, client)
     return _openai(access, model_id, client)
@@ -47,7 +49,6 @@ def _anthropic(access: "Access", model_id: str, client: httpx2.AsyncClient) -> "
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    client.event_hooks = {"response": [end_with_last_event]}
     anthropic = AsyncAnthropic(
         api_key=access.key, base_url=access.base_url, max_retries=0, http_client=client
     )

@@ -16,6 +16,7 @@ from pydantic_ai.models import StreamedResponse
 
 from stringd.runs.errors import ModelError
 from stringd.runs.models import translate
+from stringd.runs.models.no_stream import NoStreamError, plain_no_stream
 from stringd.runs.models.port import (
     Finished,
     ModelEvent,
@@ -49,14 +50,17 @@ async def exchange(
     native = bool(model.profile.get("supports_json_schema_output", False))
     heard = _Heard(name)
     try:
-        async with model_request_stream(
-            model,
-            translate.conversation(request, model.system),
-            model_settings=translate.settings(
-                request, options, model.system, lenient=lenient(model)
-            ),
-            model_request_parameters=translate.parameters(request, native_schema=native),
-        ) as response:
+        async with (
+            plain_no_stream(),
+            model_request_stream(
+                model,
+                translate.conversation(request, model.system),
+                model_settings=translate.settings(
+                    request, options, model.system, lenient=lenient(model)
+                ),
+                model_request_parameters=translate.parameters(request, native_schema=native),
+            ) as response,
+        ):
             async for event in heard.events(response):
                 yield event
             finished = heard.finished(response)
@@ -71,6 +75,8 @@ async def exchange(
     except ModelAPIError as error:
         lead = "The answer broke off" if heard.began else f"{name} could not be reached"
         raise heard.failure(f"{lead}: {_reason(error)}", None) from error
+    except NoStreamError as error:
+        raise heard.failure(f"{name} answered without a stream: {error}", 0) from None
     except Exception as error:  # the libraries below raise anything when a server talks nonsense
         why = _reason(error)
         raise heard.failure(f"{name} gave an answer that makes no sense: {why}", 0) from error
