@@ -34,7 +34,8 @@ async def test_there_is_no_hub_to_install_from(
     watcher: Watcher, type_: str, fields: dict[str, object]
 ) -> None:
     answer = await watcher.ask(type_, **fields)
-    assert (answer["code"], answer["message"]) == ("HUB_ERROR", "Hub manager is unavailable")
+    assert (answer["type"], answer["code"]) == ("error", "NOT_IMPLEMENTED")
+    assert answer["message"] == "Hub manager is unavailable"
 
 
 def test_every_request_of_the_protocol_has_one_handler(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def _discovered(found: Found) -> DiscoveredStrategy:
 
 async def _no_hub(_request: requests.Request, _client: Client) -> messages.Message:
     """This daemon installs no packages of strategies by itself."""
-    raise RefusedError("HUB_ERROR", "Hub manager is unavailable")
+    raise RefusedError("NOT_IMPLEMENTED", "Hub manager is unavailable")
 
 
 def _given(value: str | UnsetType) -> str | None:
