@@ -1,7 +1,7 @@
 """The library's clients and models. Imported on first use only, and slowly: see `load`."""
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from stringd.runs.models.providers import Access, Family
 
-# A model may think long before its first word; a connection is there at once or not at all.
+Hook = Callable[[httpx2.Response], Awaitable[None]]
 # Only these know `max_completion_tokens`, and some of them no longer `max_tokens`.
 _OPENAI_MODELS: Final = ("gpt-", "chatgpt-", "o1", "o3", "o4", "codex-")
+# A model may think long before its first word; a connection is there at once or not at all.
 _TIMEOUT: Final = httpx2.Timeout(600.0, connect=10.0)
 
 
@@ -37,11 +38,15 @@ def _certificates() -> ssl.SSLContext:
 
 def build(access: "Access", model_id: str) -> "TheirModel":
     """A model with a client of its own. Nothing is sent yet."""
-    hooks = {"response": [want_stream, end_with_last_event]}
-    client = httpx2.AsyncClient(timeout=_TIMEOUT, verify=_certificates(), event_hooks=hooks)
     if access.family == "anthropic":
-        return _anthropic(access, model_id, client)
-    return _openai(access, model_id, client)
+        return _anthropic(access, model_id, _client(want_stream, end_with_last_event))
+    return _openai(access, model_id, _client(want_stream))
+
+
+def _client(*hooks: Hook) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        timeout=_TIMEOUT, verify=_certificates(), event_hooks={"response": list(hooks)}
+    )
 
 
 def _anthropic(access: "Access", model_id: str, client: httpx2.AsyncClient) -> "TheirModel":

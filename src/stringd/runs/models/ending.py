@@ -27,8 +27,8 @@ class _Body(httpx2.AsyncByteStream):
             except (StopAsyncIteration, TimeoutError):
                 return
             yield piece
-            tail = (tail + piece)[-4096:]
-            if _LAST_EVENT in tail and tail.endswith((b"\n\n", b"\r\n\r\n")):
+            tail = (tail + piece)[-1024:]
+            if tail.endswith((b"\n\n", b"\r\n\r\n")) and _LAST_EVENT in tail:
                 patience = _LINGER_SECONDS
 
     async def aclose(self) -> None:
