@@ -3,32 +3,13 @@
 The rows are in `reach.py`. A built-in tool, or an argument of one, that has no row fails here.
 """
 
-import json
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
-
 import pytest
 
-from stringd.runs.guard.paths import Place
-from stringd.runs.guard.permissions import Permissions
-from stringd.runs.hooks import CallInfo
-from stringd.runs.registry import Registry
 from stringd.runs.tools.built_in import built_in_tools
 from tests.requirements import proves
-from tests.runs.guard.reach import (
-    HARDEST,
-    OTHER_ARGUMENTS,
-    REACHES,
-    SPELLINGS,
-    Reach,
-    Scene,
-    Tree,
-    linked,
-)
-from tests.runs.support import Json, RunsServer, Watcher, scripted, sequential, serving, strategy
-from tests.runs.tools.support import Call, Used, finish
+from tests.runs.guard.reach import HARDEST, OTHER_ARGUMENTS, REACHES, SPELLINGS, Reach, Tree
+from tests.runs.guard.stage import Stage, place, refused, resources
+from tests.runs.tools.support import Call
 
 pytestmark = pytest.mark.anyio
 
@@ -51,114 +32,9 @@ def test_every_argument_of_every_tool_has_a_row() -> None:
     assert known == real
 
 
-class Before(NamedTuple):
-    outside: Json
-    inside: Json
-
-
-@dataclass
-class Stage:
-    """A server whose runs begin every tool call with the scene as it was.
-
-    For each call it notes whether the trees outside and inside stayed as they were, and whether the
-    watched tool did its work in the watched tree.
-    """
-
-    server: RunsServer
-    watcher: Watcher
-    scene: Scene
-    watched: tuple[Reach, Tree] | None = None
-    untouched: list[bool] = field(default_factory=list)
-    untouched_inside: list[bool] = field(default_factory=list)
-    done: list[bool] = field(default_factory=list)
-    runs: int = 0
-
-    def _state(self) -> Before:
-        scene = self.scene
-        return Before({**scene.outside.state(), **scene.beside.state()}, scene.inside.state())
-
-    async def before(self, _info: CallInfo, _tool: str, _args: str) -> None:
-        self.scene.reset()
-        self._before = self._state()
-
-    async def after(self, _info: CallInfo, _tool: str, output: str) -> None:
-        state = self._state()
-        self.untouched.append(state.outside == self._before.outside)
-        self.untouched_inside.append(state.inside == self._before.inside)
-        if self.watched is not None:
-            reach, tree = self.watched
-            self.done.append(reach.done(tree, output))
-
-    def call(self, reach: Reach, tree: Tree, spelling: str) -> Call:
-        self.watched = self.watched or (reach, tree)
-        path = SPELLINGS[spelling](self.scene, tree, tree.root / reach.leaf)
-        return reach.tool, reach.args(self.scene, tree, path)
-
-    async def prepare(self, calls: Sequence[Call], later: Sequence[Call] = ()) -> str:
-        """A run that makes these calls, and the others when it is continued."""
-        self.runs += 1
-        run_id = f"r{self.runs}"
-        replies = [*map(_reply, calls), "end", *map(_reply, later), "end"]
-        tools = sorted({name for name, _ in (*calls, *later)})
-        source = strategy(sequential("a"), a={**scripted(*replies), "tools": tools})
-        path, cwd = self.server.directory / "s.json", str(self.scene.work)
-        path.write_text(json.dumps(source), "utf-8")
-        await self.watcher.ask("prepare_run", runId=run_id, strategyPath=str(path), cwd=cwd)
-        return run_id
-
-    async def use(
-        self,
-        *calls: Call,
-        later: Sequence[Call] = (),
-        decisions: Sequence[str] = (),
-        policy: Json | None = None,
-    ) -> Used:
-        """Make calls in a run of their own, under a policy changed before it starts."""
-        run_id = await self.prepare(calls, later)
-        if policy is not None:
-            await self.watcher.send("update_policy", runId=run_id, **policy)
-        await self.watcher.send("start_run", runId=run_id)
-        return await finish(self.watcher, decisions, run_id)
-
-    async def again(self, *decisions: str) -> Used:
-        """The next segment of the latest run."""
-        run_id = f"r{self.runs}"
-        await self.watcher.ask("prepare_run", runId=run_id)
-        await self.watcher.send("continue_run", runId=run_id, input="")
-        return await finish(self.watcher, decisions, run_id)
-
-
-def _reply(call: Call) -> Json:
-    name, args = call
-    return {"tools": [{"name": name, "args": args}]}
-
-
-@pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    registry = Registry()
-    async with serving(tmp_path, registry=registry) as server:
-        scene = Scene.at(tmp_path, tmp_path / "data" / "trash")
-        made = Stage(server, await server.watcher(), scene)
-        registry.hooks.before_tool_call.append(made.before)
-        registry.hooks.after_tool_call.append(made.after)
-        yield made
-
-
-def refused(used: Used) -> list[bool]:
-    return [output.startswith("Error (permission_denied): ") for output in used.outputs]
-
-
-def resources(used: Used) -> list[str]:
-    return [request["resource"] for request in used.of("request_permission")]
-
-
-def place(tree: Tree, reach: Reach) -> str:
-    return str(tree.root / reach.leaf)
-
-
 def another_tool(reach: Reach, tree: Tree) -> Call:
     """The same place, or one below it, with a tool of another name."""
-    args: Json = {"path": str(tree.root / "file.txt")}
+    args = {"path": str(tree.root / "file.txt")}
     return ("delete_file" if reach.tool == "read_file" else "read_file"), args
 
 
@@ -238,7 +114,7 @@ async def test_a_policy_of_another_tool_or_direction_settles_nothing(
     outside = stage.scene.outside
     call = stage.call(reach, outside, "link")
     policy = {"tool": reach.tool, "mode": reach.direction}
-    unrelated: list[Json] = [
+    unrelated = [
         {**policy, "mode": "write" if reach.direction == "read" else "read", "default": "allow"},
         {**policy, "tool": another_tool(reach, outside)[0], "default": "allow"},
         {**policy, "allow": ["/**", "../**", f"{outside.root}/**"]},
@@ -278,19 +154,6 @@ async def test_inside_nobody_is_asked_and_only_a_deny_glob_closes_a_place(
 
 
 @reaches
-async def test_links_without_end_lead_nowhere(stage: Stage, reach: Reach) -> None:
-    """Python resolves such a path no further, so what follows the loop could be a way out."""
-    scene = stage.scene
-    linked(scene, "loop", "loop")
-    linked(scene, "out", scene.outside.root)
-    path = "/".join(filter(None, ("loop/../out", reach.leaf)))
-    stage.watched = (reach, scene.outside)
-    used = await stage.use((reach.tool, reach.args(scene, scene.outside, path)))
-    assert refused(used) == [True]
-    assert (stage.done, stage.untouched) == ([False], [True])
-
-
-@reaches
 async def test_stopping_while_the_question_is_open_leaves_the_outside_as_it_was(
     stage: Stage, reach: Reach
 ) -> None:
@@ -302,72 +165,6 @@ async def test_stopping_while_the_question_is_open_leaves_the_outside_as_it_was(
     await stage.watcher.send("stop_run", runId=run_id)
     assert (await stage.watcher.ended())["error"]["code"] == "CANCELLED"
     assert scene.outside.state() == before
-
-
-def swapping(monkeypatch: pytest.MonkeyPatch, path: str, old: Path, new: Path) -> None:
-    """Once the guard has let this path through, `old` becomes a link to `new`."""
-    allowed = Permissions.path
-
-    def swap() -> None:
-        if old.exists():
-            old.rename(old.with_name("was"))
-        old.symlink_to(new)
-
-    async def swapped(self: Permissions, *args: Any) -> Place:
-        found = await allowed(self, *args)
-        if args[3] == path:
-            swap()
-        return found
-
-    monkeypatch.setattr(Permissions, "path", swapped)
-
-
-@reaches
-async def test_a_folder_swapped_for_a_link_after_the_check_is_not_followed(
-    stage: Stage, reach: Reach, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = stage.scene
-    path = SPELLINGS["dots"](scene, scene.inside, scene.inside.root / reach.leaf)
-    stage.watched = (reach, scene.outside)
-    call = reach.tool, reach.args(scene, scene.inside, path)
-    swapping(monkeypatch, path, scene.inside.root, scene.outside.root)
-    used = await stage.use(call)
-    assert scene.outside.word not in used.output
-    assert (stage.done, stage.untouched) == ([False], [True])
-
-
-@reaches
-async def test_a_folder_swapped_after_a_yes_is_not_followed_elsewhere(
-    stage: Stage, reach: Reach, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = stage.scene
-    call = stage.call(reach, scene.outside, "absolute")
-    before = scene.beside.state()
-    swapping(monkeypatch, place(scene.outside, reach), scene.outside.root, scene.beside.root)
-    used = await stage.use(call, decisions=["allow"])
-    assert scene.beside.word not in used.output
-    assert stage.done == [False]
-    assert scene.beside.state() == before
-
-
-@pytest.mark.parametrize(
-    "reach",
-    [each for each in REACHES.values() if each.leaf],
-    ids=[k for k, v in REACHES.items() if v.leaf],
-)
-async def test_a_file_swapped_for_a_link_after_the_check_is_not_followed(
-    stage: Stage, reach: Reach, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scene = stage.scene
-    leaf = scene.inside.root / reach.leaf
-    leaf.parent.mkdir(parents=True, exist_ok=True)
-    path = SPELLINGS["dots"](scene, scene.inside, leaf)
-    stage.watched = (reach, scene.outside)
-    call = reach.tool, reach.args(scene, scene.inside, path)
-    swapping(monkeypatch, path, leaf, scene.outside.root / reach.leaf)
-    used = await stage.use(call)
-    assert scene.outside.word not in used.output
-    assert stage.untouched == [True]
 
 
 @pytest.mark.parametrize("which", ["inside", "outside"])
