@@ -114,13 +114,13 @@ async def test_a_policy_of_another_tool_or_direction_settles_nothing(
     outside = stage.scene.outside
     call = stage.call(reach, outside, "link")
     policy = {"tool": reach.tool, "mode": reach.direction}
-    unrelated = [
-        {**policy, "mode": "write" if reach.direction == "read" else "read", "default": "allow"},
-        {**policy, "tool": another_tool(reach, outside)[0], "default": "allow"},
-        {**policy, "allow": ["/**", "../**", f"{outside.root}/**"]},
-    ]
-    for each in unrelated:
-        used = await stage.use(call, policy=each, decisions=["deny"])
+    other = "write" if reach.direction == "read" else "read"
+    for change in (
+        {"mode": other, "default": "allow"},
+        {"tool": another_tool(reach, outside)[0], "default": "allow"},
+        {"allow": ["/**", "../**", f"{outside.root}/**"]},
+    ):
+        used = await stage.use(call, policy={**policy, **change}, decisions=["deny"])
         assert resources(used) == [place(outside, reach)]
     assert stage.done == [False, False, False]
     assert stage.untouched == [True, True, True]
