@@ -10,6 +10,7 @@ import pytest
 
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place, Workspace
+from stringd.runs.tools.checked import ToolFailure
 from stringd.runs.tools.files import disk
 
 WAYS: list[Callable[[Place], object]] = [
@@ -100,3 +101,18 @@ def test_a_file_has_no_name_before_it_is_whole(
     monkeypatch.setattr(os, "fchmod", lambda *_: seen.append([p.name for p in tmp_path.iterdir()]))
     disk.create(Workspace(tmp_path).place("f"), b"new")
     assert seen == [[]]
+
+
+def test_a_file_system_without_hard_links_will_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_args: object, **_more: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(disk, "_nameless", lambda _folder: None)
+    monkeypatch.setattr(os, "link", refuse)
+    place = Workspace(tmp_path).place("f")
+    disk.create(place, b"new")
+    with pytest.raises(ToolFailure, match="exists already"):
+        disk.create(place, b"newer")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"f": b"new"}

@@ -4,6 +4,7 @@ Between the guard's answer and the opening of a file a folder could be swapped f
 So what was opened is compared with what was allowed, and writing goes through the open folder.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -77,12 +78,26 @@ def create(place: Place, data: bytes, mode: int = 0o666) -> None:
     with _folder(place) as folder:
         temporary = _temporary(folder, data, mode & ~_umask())
         try:
-            os.link(temporary, place.real.name, src_dir_fd=folder, dst_dir_fd=folder)
+            _name_new(folder, temporary, place.real.name)
         except FileExistsError:
             raise exists(place) from None
         finally:
-            os.unlink(temporary, dir_fd=folder)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
         os.fsync(folder)
+
+
+def _name_new(folder: int, temporary: str, name: str) -> None:
+    """Give a file a name nobody has yet. Raises `FileExistsError` or another `OSError`."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        # A file system without hard links: claim the name, then put the file over the claim.
+        claim = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        os.close(os.open(name, claim, 0o600, dir_fd=folder))
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def replace(place: Place, data: bytes, mode: int) -> None:
