@@ -26,6 +26,7 @@ from stringd.wire.gate import (
     encode_request,
     socket_path,
 )
+from stringd.wire.memory import large_room
 
 CONNECT_SECONDS: Final = 5.0
 WRITE_SECONDS: Final = 5.0
@@ -138,10 +139,11 @@ class Gate(_Client):
             with suppress(OSError):
                 connection.settimeout(WRITE_SECONDS)
                 connection.sendall(encode_request(request))
-            connection.settimeout(limit)
+            connection.settimeout(None)
+            _limit(connection, socket.SO_RCVTIMEO, limit)
             try:
                 line = _read_line(connection)
-            except TimeoutError:
+            except BlockingIOError:
                 raise NoAnswerError(f"no response from daemon after {limit:g}s") from None
         return _response(line)
 
@@ -150,9 +152,7 @@ class Gate(_Client):
         return self.send(request, timeout=CONTROL_TIMEOUT)
 
     def _connect(self, connection: socket.socket) -> None:
-        # The kernel's own limit: with Python's, a full queue would look like no gate at all.
-        limit = struct.pack("ll", int(CONNECT_SECONDS), 0)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        _limit(connection, socket.SO_SNDTIMEO, CONNECT_SECONDS)
         try:
             connection.connect(self.path)
         except OSError:
@@ -208,24 +208,37 @@ def succeeded(response: Response) -> bool:
     )
 
 
-def _read_line(connection: socket.socket) -> bytearray:
-    """Everything up to the first newline; what was received when the peer closed without one."""
-    line = bytearray(_ROOMS[0])
+def _limit(connection: socket.socket, option: int, seconds: float) -> None:
+    """Set the kernel's own time limit, which Python's would double with a call before each.
+
+    With Python's, a full queue would also look like no gate at all.
+    """
+    whole, part = divmod(max(1, round(seconds * 1e6)), 1_000_000)
+    connection.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", whole, part))
+
+
+def _read_line(connection: socket.socket) -> memoryview:
+    """One line of an answer; what was received when the peer closed before its newline."""
+    line = memoryview(bytearray(_ROOMS[0]))
     size = 0
     while size < MAX_RESPONSE_BYTES:
         if size == len(line):
-            # In one step to the next size, so that few pages are touched twice.
-            more = bytearray(next(room for room in _ROOMS if room > size))
+            # In one step to the next size, so that little is copied.
+            more = large_room(next(room for room in _ROOMS if room > size))
             more[:size] = line
             line = more
-        with memoryview(line) as room:
-            received = _receive(connection, room[size:])
-        end = line.find(b"\n", size, size + received)
+        received = _receive(connection, line[size:])
         size += received
-        if end >= 0 or not received:
-            del line[end if end >= 0 else size :]
-            return line
+        if not received or (end := _line_end(line[:size])) >= 0:
+            return line[: end if received else size]
     raise GateClientError("the response is larger than 64 MiB")
+
+
+def _line_end(received: memoryview) -> int:
+    """Where the newline is, or -1. In megabytes it is looked for at the very end alone."""
+    if len(received) <= _ROOMS[0]:
+        return bytes(received).find(b"\n")
+    return len(received) - 1 if received[-1] == ord("\n") else -1
 
 
 def _receive(connection: socket.socket, room: memoryview) -> int:
@@ -233,8 +246,6 @@ def _receive(connection: socket.socket, room: memoryview) -> int:
         return connection.recv_into(room)
     except ConnectionError:
         return 0
-    finally:
-        room.release()
 
 
 async def _read_line_async(reader: asyncio.StreamReader) -> bytes:
@@ -248,7 +259,7 @@ async def _read_line_async(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def _response(line: bytes | bytearray) -> Response:
+def _response(line: bytes | memoryview) -> Response:
     if not line:
         raise GateClientError("server closed connection without response")
     try:

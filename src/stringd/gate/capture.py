@@ -1,19 +1,24 @@
 """A stream of output on its way to the caller: capped, held in few large blocks."""
 
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from stringd.gate.base64 import encoded
 from stringd.wire.gate import MAX_OUTPUT_BYTES, Blob
+from stringd.wire.memory import large_room
 
 _HEAD_BYTES: Final = 16_384
 # Counting every newline of a large output costs more than running the command did.
 _COUNTED_BYTES: Final = 262_144
-# Most commands say little; the few that say much fill blocks. Both are multiples of three.
+# Most commands say little; what the few others say goes to a block for all the rest.
+# A multiple of three, as base64 takes three bytes at a time.
 _FIRST_BLOCK: Final = 12_288
-_BLOCK: Final = 786_432
+# What passes the cap is read all the same, so that the command is not held up.
+_DROP_BYTES: Final = 65_536
 # So much is encoded at a time: its text fits where the last one was.
-_SLICE: Final = 49_152
+_SLICE: Final = 196_608
 
 
 class Capture:
@@ -24,7 +29,7 @@ class Capture:
 
     def __init__(self, cap: int = MAX_OUTPUT_BYTES) -> None:
         self._cap = cap
-        self._blocks: list[bytearray] = []
+        self._blocks: list[memoryview] = []
         self._used = 0
         """Of the last block."""
         self.newlines = 0
@@ -50,10 +55,12 @@ class Capture:
 
     def room(self) -> memoryview:
         """Where the next bytes go."""
-        if not self._blocks or self._used == len(self._blocks[-1]):
-            self._blocks.append(bytearray(_BLOCK if self._blocks else _FIRST_BLOCK))
+        if not self._blocks:
+            self._blocks.append(memoryview(bytearray(_FIRST_BLOCK)))
+        elif self._used == len(self._blocks[-1]):
+            self._blocks.append(large_room(self._cap + _DROP_BYTES))
             self._used = 0
-        return memoryview(self._blocks[-1])[self._used :]
+        return self._blocks[-1][self._used :]
 
     def took(self, count: int) -> None:
         """`count` bytes of the room were filled; what passes the cap is free again."""
@@ -62,7 +69,7 @@ class Capture:
         if not count:
             return
         if self.kept < _COUNTED_BYTES:
-            self.newlines += self._blocks[-1].count(b"\n", self._used, self._used + count)
+            self.newlines += bytes(self._blocks[-1][self._used : self._used + count]).count(b"\n")
         self._used += count
         self.kept += count
         self.ends_line = self._blocks[-1][self._used - 1] == ord("\n")
@@ -78,7 +85,7 @@ class Capture:
         for block in self._blocks:
             size = min(self._used if block is self._blocks[-1] else len(block), wanted)
             for start in range(0, size, _SLICE):
-                yield memoryview(block)[start : min(start + _SLICE, size)]
+                yield block[start : min(start + _SLICE, size)]
             wanted -= size
 
 
@@ -89,4 +96,17 @@ class _Encoded:
         self._capture = capture
 
     def __iter__(self) -> Iterator[bytes | memoryview]:
-        return map(encoded, self._capture.slices())
+        slices = self._capture.slices()
+        if self._capture.kept <= _SLICE:
+            yield from map(encoded, slices)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        # While one slice is sent, the next is encoded: neither needs the interpreter.
+        with ThreadPoolExecutor(1) as ahead:
+            coming = deque(ahead.submit(encoded, each) for each in islice(slices, 2))
+            for each in slices:
+                yield coming.popleft().result()
+                coming.append(ahead.submit(encoded, each))
+            while coming:
+                yield coming.popleft().result()

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final, Self, TypeVar
 
 from stringd.wire.jsonlines import JsonError, Members, parse, unique
+from stringd.wire.memory import find
 
 MAX_REQUEST_BYTES: Final = 1_048_576
 MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
@@ -197,11 +198,11 @@ def encode_response(response: Response) -> Iterator[bytes | memoryview]:
     yield b"}\n"
 
 
-def decode_response(line: bytes | bytearray) -> Response:
+def decode_response(line: bytes | memoryview) -> Response:
     """A `Response` from its line. Unknown keys are ignored. Raises `ResponseError`."""
-    line, stdout = _without_large_stdout(line)
+    text, stdout = _without_large_stdout(memoryview(line))
     try:
-        value = json.loads(line)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ResponseError(f"not JSON: {error}") from None
     if not isinstance(value, dict):
@@ -210,9 +211,9 @@ def decode_response(line: bytes | bytearray) -> Response:
         status = Status(value.get("status", ""))
     except ValueError:
         raise ResponseError(f"unknown status {value.get('status')!r}") from None
-    text = _optional(value, "stdout", str)
-    if stdout is None and text is not None:
-        stdout = Blob.from_base64([_ascii(text)])
+    printed = _optional(value, "stdout", str)
+    if stdout is None and printed is not None:
+        stdout = Blob.from_base64([_ascii(printed)])
     return Response(
         id=_optional(value, "id", str) or "",
         status=status,
@@ -304,27 +305,27 @@ def _stage_pieces(stages: Sequence[Stage]) -> Iterator[bytes | memoryview]:
     yield b"]"
 
 
-def _without_large_stdout(line: bytes | bytearray) -> tuple[bytes | bytearray, Blob | None]:
+def _without_large_stdout(line: memoryview) -> tuple[bytes, Blob | None]:
     """Cut a large stdout out of the line, so that its base64 is not scanned as JSON text.
 
     Quotes inside a JSON string are escaped, so the opening can only be found where it is a member.
     """
-    opening = line.find(_STDOUT_OPENING) if len(line) > _LARGE_LINE else -1
+    head = bytes(line[:_LARGE_LINE])
+    opening = head.find(_STDOUT_OPENING) if len(line) > _LARGE_LINE else -1
     start = opening + len(_STDOUT_OPENING)
-    end = line.find(b'"', start)
-    if opening < 0 or end < 0 or line.find(_STDOUT_OPENING, end) >= 0:
-        return line, None
     # Base64 may be written with escaped slashes by others; those take the slow road.
-    if line.find(b"\\", start, end) >= 0:
-        return line, None
-    short = line[:start] + line[end:]
+    end = find(line, b'"', start, unless=b"\\") if opening >= 0 else -1
+    if end < 0:
+        return bytes(line), None
+    rest = bytes(line[end:])
+    short = head[:start] + rest
     try:
         value = json.loads(short)
     except ValueError:
-        return line, None
-    if not isinstance(value, dict) or value.get("stdout") != "":
-        return line, None
-    return short, Blob.from_base64([memoryview(line)[start:end]])
+        return bytes(line), None
+    if _STDOUT_OPENING in rest or not isinstance(value, dict) or value.get("stdout") != "":
+        return bytes(line), None
+    return short, Blob.from_base64([line[start:end]])
 
 
 def _optional(value: Mapping[str, object], name: str, kind: type[_T]) -> _T | None:

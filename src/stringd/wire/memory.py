@@ -1,0 +1,32 @@
+"""Memory for answers of many megabytes, and searching it without copying it whole."""
+
+import mmap
+from contextlib import suppress
+from typing import Final
+
+# Copies of this size are made where the last one was.
+_STEP: Final = 65_536
+
+
+def large_room(size: int) -> memoryview:
+    """Zeroed memory in pages as large as the system gives; it is given back when unused.
+
+    Touching sixteen megabytes in small pages takes longer than filling them.
+    """
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    # Linux with large pages has it; elsewhere small ones do.
+    with suppress(AttributeError, OSError):
+        pages.madvise(mmap.MADV_HUGEPAGE)
+    return memoryview(pages)
+
+
+def find(room: memoryview, byte: bytes, start: int, *, unless: bytes) -> int:
+    """Offset of the first such byte, or -1, also when the unwanted one comes before it."""
+    for position in range(start, len(room), _STEP):
+        piece = bytes(room[position : position + _STEP])
+        hit = piece.find(byte)
+        if piece.find(unless, 0, hit if hit >= 0 else _STEP) >= 0:
+            return -1
+        if hit >= 0:
+            return position + hit
+    return -1
