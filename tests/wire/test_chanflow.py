@@ -1,5 +1,7 @@
 """ChanFlow: blocks in running text, and text that must never become one."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,3 +140,12 @@ def test_replies_side_by_side_come_back_as_they_were(replies: list[tuple[str, st
 @given(tricky)
 def test_no_text_breaks_the_reader(text: str) -> None:
     assert all(isinstance(each, Block | BrokenBlock) for each in parse(text))
+
+
+def test_every_short_text_survives_the_escape() -> None:
+    pieces = ["<", "/", "&", "amp;", "lt;", " ", "𝒞", "x"]
+    for count in range(6):
+        for parts in product(pieces, repeat=count):
+            text = "".join(parts)
+            assert unescape(escape(text)) == text
+            assert "<𝒞" not in escape(text)

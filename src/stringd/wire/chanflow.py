@@ -30,7 +30,7 @@ _ATTRIBUTE = re.compile(r"""([\w-]+)=(?:"([^"]*)"|([^\s"]+))""")
 _OURS = re.compile(r"<𝒞[\s=:]*string\b")
 _TOPIC = re.compile(r"[\s=:]*string:?([A-Za-z0-9_-]+(?::[A-Za-z0-9_-]+)*)?")
 _ESCAPABLE = re.compile(r"<(?=\s*+(?:/\s*+)?𝒞)|&(?=(?:amp;)*lt;\s*+(?:/\s*+)?𝒞)")
-_ESCAPED = re.compile(r"&(?:lt;|amp;(?=(?:amp;)*lt;))(?=(?:(?:amp;)*lt;)?\s*+(?:/\s*+)?𝒞)")
+_ESCAPED = re.compile(r"&(?:lt;(?=\s*+(?:/\s*+)?𝒞)|amp;(?=(?:amp;)*lt;\s*+(?:/\s*+)?𝒞))")
 _UNSAFE_TOPIC = re.compile(r"[^A-Za-z0-9_:-]")
 _UNSAFE_VALUE = re.compile(r"""[^\w:.+-]""")
 
