@@ -14,7 +14,7 @@ from stringd.runs.models.no_stream import want_stream
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
 
-    from stringd.runs.models.providers import Access, Family
+    from stringd.runs.models.known import Access, Family
 
 Hook = Callable[[httpx2.Response], Awaitable[None]]
 # Only these know `max_completion_tokens`, and some of them no longer `max_tokens`.

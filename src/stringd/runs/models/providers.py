@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,6 +23,7 @@ from stringd.runs.models.credentials import (
     Vault,
     secret_of,
 )
+from stringd.runs.models.known import KNOWN, Access, CredentialType, Known
 from stringd.runs.models.live import Lister
 from stringd.runs.models.port import Model, ModelSetup
 from stringd.runs.models.refresh import refresh
@@ -32,44 +33,7 @@ from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
 
-Family = Literal["openai", "anthropic"]
-CredentialType = Literal["api", "oauth", "custom", "none"]
 _DEMO_MODELS: Final = ("echo", "script")
-
-
-class Known(NamedTuple):
-    """How to talk to a provider. `variable` names the environment variable of its address."""
-
-    base_url: str
-    family: Family = "openai"
-    credential_type: CredentialType = "api"
-    variable: str | None = None
-
-
-KNOWN: Final[Mapping[str, Known]] = {
-    "openai": Known("https://api.openai.com/v1", variable="OPENAI_BASE_URL"),
-    "anthropic": Known("https://api.anthropic.com", "anthropic", variable="ANTHROPIC_BASE_URL"),
-    "ollama": Known("http://localhost:11434/v1", "openai", "none", "OLLAMA_BASE_URL"),
-    "google": Known("https://generativelanguage.googleapis.com/v1beta/openai"),
-    "mistral": Known("https://api.mistral.ai/v1"),
-    "cohere": Known("https://api.cohere.ai/compatibility/v1"),
-    "groq": Known("https://api.groq.com/openai/v1"),
-    "perplexity": Known("https://api.perplexity.ai"),
-    "fireworks": Known("https://api.fireworks.ai/inference/v1"),
-    "deepseek": Known("https://api.deepseek.com/v1"),
-    "xai": Known("https://api.x.ai/v1"),
-    "openrouter": Known("https://openrouter.ai/api/v1"),
-    "together": Known("https://api.together.xyz/v1"),
-    "github-copilot": Known("https://api.githubcopilot.com", "openai", "oauth"),
-}
-
-
-class Access(NamedTuple):
-    """Everything needed to open a connection to a provider."""
-
-    family: Family
-    base_url: str
-    key: str
 
 
 class ProviderDirectory:

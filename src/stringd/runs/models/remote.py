@@ -20,7 +20,7 @@ from stringd.runs.models.retries import (
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
 
-    from stringd.runs.models.providers import Family
+    from stringd.runs.models.known import Family
 
 log = logging.getLogger(__name__)
 
