@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stringd.cli.string import join, quote, visible
+from stringd.cli.streams import visible
+from stringd.cli.string import join, quote
 from tests.requirements import proves
 from tests.support.commands import BIN, Terminal, environment, run
 from tests.support.daemon import WAIT_SECONDS, Daemon, another_program, free_port

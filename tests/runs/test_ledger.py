@@ -11,7 +11,8 @@ from stringd.runs.files import FileRunStore
 from stringd.runs.ledger import Ledger, Unfinished
 from stringd.runs.registry import Registry
 from stringd.runs.timeline import ToolFinished, ToolStarted
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolOutput
+from stringd.runs.tools.port import ToolContext
 from tests.runs.support import Json, RunsServer, Watcher, scripted, sequential, serving, strategy
 
 pytestmark = pytest.mark.anyio

@@ -14,7 +14,7 @@ from rich.text import Text
 from stringd.cli.keys import LineEditor
 from stringd.cli.run_plain import question
 from stringd.cli.run_state import Node, RunState
-from stringd.cli.string import visible
+from stringd.cli.streams import visible
 from stringd.wire.runs import messages as m
 
 _MARKS = {"waiting": ("·", "dim"), "done": ("✓", "green"), "failed": ("✗", "red")}

@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 
 from stringd.cli.run_state import Prompt, RunState
-from stringd.cli.string import visible
+from stringd.cli.streams import visible
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import stream
 

@@ -8,7 +8,7 @@ import msgspec
 from stringd.cli.run import add_view_options, watch
 from stringd.cli.run_session import BEGIN
 from stringd.cli.runs_daemon import add_port, daemon_port, ensure_daemon, fail, run_async
-from stringd.cli.string import visible
+from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m

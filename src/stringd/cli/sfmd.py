@@ -7,7 +7,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from stringd.cli.string import visible
+from stringd.cli.streams import visible
 from stringd.documents import Include, find_block, inline_sources, parse
 from stringd.documents.authoring import author_diagnostics, source_names, with_includes
 from stringd.runtime.storage import write_atomically

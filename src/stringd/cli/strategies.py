@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from stringd.cli.string import visible
+from stringd.cli.streams import visible
 from stringd.runs.errors import RunsError
 from stringd.runs.prepare import known_names
 from stringd.runs.registry import Registry

@@ -16,3 +16,13 @@ def secure_streams() -> None:
         # Embedders and tests may have put something simpler in their place.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+def visible(text: str) -> str:
+    """Control characters spelled out, so that no reply can drive the terminal it is shown on."""
+    return "".join(
+        c
+        if c in "\n\t" or c.isprintable() or not (c < " " or "\x7f" <= c < "\xa0")
+        else f"\\x{ord(c):02x}"
+        for c in text
+    )

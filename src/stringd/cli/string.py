@@ -7,7 +7,7 @@ every single command.
 import os
 import sys
 
-from stringd.cli.streams import secure_streams
+from stringd.cli.streams import secure_streams, visible
 from stringd.client.daemon import (
     UsageError,
     chosen_user,
@@ -251,16 +251,6 @@ def show(reply: ExecReply, topic: Topic, *, as_json: bool) -> None:
         text = visible(text)
     sys.stdout.buffer.write(f"{text}\n".encode("utf-8", "replace"))
     sys.stdout.flush()
-
-
-def visible(text: str) -> str:
-    """Control characters spelled out, so that no reply can drive the terminal it is shown on."""
-    return "".join(
-        c
-        if c in "\n\t" or c.isprintable() or not (c < " " or "\x7f" <= c < "\xa0")
-        else f"\\x{ord(c):02x}"
-        for c in text
-    )
 
 
 def control(args: list[str]) -> int:

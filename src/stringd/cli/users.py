@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from stringd.cli.string import visible
+from stringd.cli.streams import visible
 from stringd.client.daemon import (
     UsageError,
     chosen_user,

@@ -10,7 +10,8 @@ from stringd.runs.agents import Call
 from stringd.runs.errors import ExecutionError
 from stringd.runs.ledger import OpenCall, open_call
 from stringd.runs.models import port
-from stringd.runs.tools.port import Tool, ToolBrokenError, ToolContext
+from stringd.runs.tools.outcome import ToolBrokenError
+from stringd.runs.tools.port import Tool, ToolContext
 from stringd.wire.runs import stream
 
 

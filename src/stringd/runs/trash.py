@@ -22,8 +22,8 @@ from stringd.runs.clock import timestamp
 from stringd.runs.errors import RefusedError
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place, Workspace
-from stringd.runs.tools.checked import ToolFailure
 from stringd.runs.tools.files import disk
+from stringd.runs.tools.outcome import ToolFailure
 from stringd.wire.runs.catalog import TrashEntry, TrashMetadata
 
 # Far above any file our tools handle; a larger member was not written by us.

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stringd.runs.tools.checked import ToolFailure
 from stringd.runs.tools.desk import Ports
+from stringd.runs.tools.outcome import ToolFailure
 from stringd.wire.result import response_text
 from stringd.wire.topic import InvalidTopicError, parse_topic
 

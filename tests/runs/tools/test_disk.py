@@ -10,8 +10,8 @@ import pytest
 
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place, Workspace
-from stringd.runs.tools.checked import ToolFailure
 from stringd.runs.tools.files import disk
+from stringd.runs.tools.outcome import ToolFailure
 
 WAYS: list[Callable[[Place], object]] = [
     disk.read,

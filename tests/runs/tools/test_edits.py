@@ -2,8 +2,8 @@
 
 import pytest
 
-from stringd.runs.tools.checked import ToolFailure
 from stringd.runs.tools.files.edits import Edit, apply
+from stringd.runs.tools.outcome import ToolFailure
 
 
 @pytest.mark.parametrize(

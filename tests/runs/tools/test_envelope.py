@@ -15,7 +15,8 @@ from stringd.runs.ledger import Ledger, Unfinished
 from stringd.runs.timeline import ToolMutation
 from stringd.runs.tools.built_in import built_in_tools
 from stringd.runs.tools.desk import Desk
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolOutput
+from stringd.runs.tools.port import ToolContext
 from stringd.runs.trash import Trash
 
 pytestmark = pytest.mark.anyio

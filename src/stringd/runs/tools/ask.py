@@ -1,7 +1,8 @@
 """`ask_question`: an agent asks the human in the middle of its turn."""
 
 from stringd.runs.tools.checked import Arguments, CheckedTool
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 
 class Question(Arguments, frozen=True):

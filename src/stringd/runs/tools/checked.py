@@ -11,7 +11,8 @@ import msgspec
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place
 from stringd.runs.tools.arguments import problems, schema_of
-from stringd.runs.tools.port import ToolContext, ToolOutput, ToolProblem
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput, ToolProblem
+from stringd.runs.tools.port import ToolContext
 
 
 class Arguments(msgspec.Struct, rename="camel", frozen=True):
@@ -19,23 +20,6 @@ class Arguments(msgspec.Struct, rename="camel", frozen=True):
 
 
 A = TypeVar("A", bound=Arguments)
-
-
-class ToolFailure(Exception):  # noqa: N818  # an answer to the model, raised from deep inside
-    """The tool cannot do it; the model reads why and what to try next."""
-
-    def __init__(
-        self,
-        kind: str,
-        message: str,
-        *,
-        path: str | None = None,
-        details: Mapping[str, Any] | None = None,
-        recoverable: bool = True,
-        next_step: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.problem = ToolProblem(kind, message, path, details, recoverable, next_step)
 
 
 class CheckedTool(Generic[A]):

@@ -13,11 +13,12 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from stringd.runs.guard.paths import Place
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.checked import Arguments, CheckedTool
 from stringd.runs.tools.environment import child_environment
 from stringd.runs.tools.files import disk
 from stringd.runs.tools.files.listing import check_folder
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 MAX_STREAM: Final = 1024 * 1024
 # What the model reads of each stream; all of it would crowd out everything else.

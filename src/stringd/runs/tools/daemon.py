@@ -6,8 +6,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.checked import Arguments, CheckedTool
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 from stringd.runs.tools.web import allowed_address, checked_url
 from stringd.wire.topic import InvalidTopicError, parse_topic
 

@@ -10,7 +10,7 @@ from stringd.runs.guard.permissions import Permissions
 from stringd.runs.skills import Skill
 from stringd.runs.timeline import ToolMutation
 from stringd.runs.tools.port import Tool
-from stringd.runs.tools.todos import Todos
+from stringd.runs.tools.todo_list import Todos
 from stringd.runs.trash import Trash
 
 

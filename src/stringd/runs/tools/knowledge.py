@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.checked import Arguments, CheckedTool
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 from stringd.runs.tools.todos import Nothing
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from stringd.runs.tools.outcome import ToolOutput
 
 if TYPE_CHECKING:
     from stringd.runs.ledger import Ledger
@@ -51,33 +53,6 @@ class ToolContext:
     ask: Callable[[str, str], Coroutine[Any, Any, str]]
     desk: "Desk"
     ledger: "Ledger"
-
-
-class ToolProblem(NamedTuple):
-    """Why a tool could not do what it was asked. `kind` is one of a fixed list of words."""
-
-    kind: str
-    message: str
-    path: str | None = None
-    details: Mapping[str, Any] | None = None
-    recoverable: bool = True
-    next_step: str | None = None
-
-
-class ToolOutput(NamedTuple):
-    """What came of a call. The model reads `output` alone; `data` is for code around the run.
-
-    A tool that failed says so in `output`; that is no error of the loop.
-    """
-
-    output: str
-    ok: bool = True
-    data: Mapping[str, Any] | None = None
-    error: ToolProblem | None = None
-
-
-class ToolBrokenError(Exception):
-    """The call could not be executed at all; the model gets the text as an error."""
 
 
 class Tool(Protocol):

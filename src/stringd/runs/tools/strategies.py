@@ -5,8 +5,9 @@ import asyncio
 from stringd.runs.budgets import BudgetError
 from stringd.runs.errors import RunsError
 from stringd.runs.strategy.discover import discover
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
-from stringd.runs.tools.port import ToolContext, ToolOutput, ToolProblem
+from stringd.runs.tools.checked import Arguments, CheckedTool
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput, ToolProblem
+from stringd.runs.tools.port import ToolContext
 from stringd.runs.tools.todos import Nothing
 
 

@@ -9,8 +9,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from msgspec import Meta
 
 from stringd.runs.guard.addresses import resolve
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.checked import Arguments, CheckedTool
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,7 +10,7 @@ from stringd.runs.clock import timestamp
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place
 from stringd.runs.timeline import ToolMutation
-from stringd.runs.tools.checked import ToolFailure
+from stringd.runs.tools.outcome import ToolFailure
 from stringd.runs.tools.port import ToolContext
 
 Operation = Literal["create", "update", "delete", "move"]

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place
-from stringd.runs.tools.checked import ToolFailure
+from stringd.runs.tools.outcome import ToolFailure
 
 # Whole files are hashed and held while they are worked on.
 MAX_BYTES: Final = 64 * 1024 * 1024

@@ -6,11 +6,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.checked import Arguments, CheckedTool
 from stringd.runs.tools.files import disk, edits, text
 from stringd.runs.tools.files.changes import recorded
 from stringd.runs.tools.files.writing import FilePath, Sha256, changed, check_hash
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 
 class OneEdit(msgspec.Struct, rename="camel", frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
-from stringd.runs.tools.checked import ToolFailure
+from stringd.runs.tools.outcome import ToolFailure
 
 # Telling where every one of many matches is helps nobody.
 _SHOWN_MATCHES: Final = 10

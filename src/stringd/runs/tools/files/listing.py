@@ -10,9 +10,10 @@ from msgspec import Meta
 
 from stringd.runs import globs
 from stringd.runs.guard.paths import Place
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.checked import Arguments, CheckedTool
 from stringd.runs.tools.files.walking import MAX_DEPTH, Entry, excluded, walk
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 _MAX_ENTRIES: Final = 5000
 _ORDER: Final = {"directory": 0, "file": 1, "symlink": 2}

@@ -5,11 +5,12 @@ from typing import Any
 
 from stringd.runs.errors import RefusedError
 from stringd.runs.guard.paths import Place
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.checked import Arguments, CheckedTool
 from stringd.runs.tools.files import disk, text
 from stringd.runs.tools.files.changes import recorded
 from stringd.runs.tools.files.writing import FilePath, Sha256, check_hash
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 
 def _to_trash(context: ToolContext, place: Place, content: disk.Content) -> str:

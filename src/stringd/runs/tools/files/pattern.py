@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stringd.runs.tools.checked import ToolFailure
 from stringd.runs.tools.environment import child_environment
+from stringd.runs.tools.outcome import ToolFailure
 
 
 class Hit(NamedTuple):

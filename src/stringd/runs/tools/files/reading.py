@@ -7,9 +7,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from stringd.runs.guard.paths import Place
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.checked import Arguments, CheckedTool
 from stringd.runs.tools.files import disk, text
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 LineNumber = Annotated[int, Meta(ge=1, description="1-based, inclusive")]
 

@@ -11,11 +11,12 @@ from msgspec import Meta
 from stringd.runs import globs
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.checked import Arguments, CheckedTool
 from stringd.runs.tools.files import disk, pattern, text
 from stringd.runs.tools.files.listing import check_folder
 from stringd.runs.tools.files.walking import MAX_DEPTH, Entry, excluded, walk
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 _MAX_FILE: Final = 4 * 1024 * 1024
 _MAX_PREVIEW: Final = 400

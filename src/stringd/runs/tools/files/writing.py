@@ -6,10 +6,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from stringd.runs.guard.paths import Place
-from stringd.runs.tools.checked import Arguments, CheckedTool, ToolFailure
+from stringd.runs.tools.checked import Arguments, CheckedTool
 from stringd.runs.tools.files import disk, text
 from stringd.runs.tools.files.changes import recorded
-from stringd.runs.tools.port import ToolContext, ToolOutput
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.port import ToolContext
 
 FilePath = Annotated[str, Meta(min_length=1)]
 Sha256 = Annotated[
