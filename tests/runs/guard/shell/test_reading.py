@@ -19,8 +19,10 @@ BASH = Path("/bin/bash")
 pytestmark = pytest.mark.skipif(not BASH.exists(), reason="bash is not installed")
 
 # Writes down how it was called; the only programs a generated line can reach are copies of it.
+# In one write, since two of them may run at once.
 PROGRAM = """#!/bin/sh
-{ printf '%s\\036' "${0##*/}" "$@"; printf '\\035'; } >> "$CALLS"
+call=$(printf '%s\\036' "${0##*/}" "$@")
+printf '%s\\035' "$call" >> "$CALLS"
 """
 WRAPPERS = ("env", "nohup", "timeout", "nice", "setsid", "xargs", "stdbuf", "sh", "bash")
 
