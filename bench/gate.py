@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
             ours / floor,
             f"≤ 3 ms more (is {ours - floor:.2f} ms)",
         )
-        ours, floor = _interleaved(lambda: _check(gate, PIPELINE), _shell_pipe, 12)
+        ours, floor = _interleaved(lambda: _check(gate, PIPELINE), _shell_pipe, 30)
         yield Row(
             "`yes` into `head -c 16M`, request to response, p50",
             f"{ours:.0f} ms",

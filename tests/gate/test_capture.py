@@ -1,5 +1,7 @@
 import base64
+import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,14 +34,16 @@ def test_the_newlines_of_a_large_output_are_not_all_counted() -> None:
     assert 0 < capture.newlines < capture.kept
 
 
-def test_a_large_output_comes_out_as_it_went_in() -> None:
-    capture = Capture(2_000_000)
-    whole = bytes(range(256)) * 10_000
+@pytest.mark.parametrize("cap", [2_000_000, 4_000_000, 4_000_001, 4_000_002])
+def test_a_large_output_comes_out_as_it_went_in(cap: int) -> None:
+    capture = Capture(cap)
+    whole = random.Random(cap).randbytes(4_500_000)
     for start in range(0, len(whole), 70_001):
         fill(capture, whole[start : start + 70_001])
-    assert base64.b64decode(b"".join(capture.blob().base64)) == whole[:2_000_000]
+    assert b"".join(capture.blob().base64) == base64.b64encode(whole[:cap])
+    assert bytes(capture.blob()) == whole[:cap]
     assert capture.head == whole[:16_384]
-    assert not capture.ends_line
+    assert capture.ends_line is whole[:cap].endswith(b"\n")
 
 
 def test_what_was_dropped_does_not_change_how_the_kept_text_ends() -> None:

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from stringd.wire.memory import large_room
+
 # Below this the way to OpenSSL takes longer than the encoding.
 _SMALL: Final = 4096
+_LARGE: Final = 1_048_576
 
 _Encoder = Callable[[memoryview], bytes | memoryview]
 
@@ -34,11 +37,11 @@ def _large() -> _Encoder:
     def encode(data: memoryview) -> memoryview:
         size = len(data) // 3 * 4
         # The encoder ends its text with a zero byte.
-        text = bytearray(size + 1)
+        text = large_room(size + 1) if size > _LARGE else memoryview(bytearray(size + 1))
         written = block(address(byte.from_buffer(text)), address(byte.from_buffer(data)), len(data))
         if written != size:
             raise RuntimeError("base64 encoding went wrong")
-        return memoryview(text)[:size]
+        return text[:size]
 
     return encode
 

@@ -1,8 +1,6 @@
 """A stream of output on its way to the caller: capped, held in few large blocks."""
 
-from collections import deque
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from stringd.gate.base64 import encoded
@@ -18,7 +16,9 @@ _FIRST_BLOCK: Final = 12_288
 # What passes the cap is read all the same, so that the command is not held up.
 _DROP_BYTES: Final = 65_536
 # So much is encoded at a time: its text fits where the last one was.
-_SLICE: Final = 196_608
+_SLICE: Final = 98_304
+# From here on a second thread is worth its start.
+_SHARED_BYTES: Final = 2_097_152
 
 
 class Capture:
@@ -51,7 +51,7 @@ class Capture:
     @property
     def head(self) -> bytes:
         """The beginning of what was kept."""
-        return b"".join(self._slices(_HEAD_BYTES))[:_HEAD_BYTES]
+        return b"".join(part[:_HEAD_BYTES] for part in self.parts())[:_HEAD_BYTES]
 
     def room(self) -> memoryview:
         """Where the next bytes go."""
@@ -77,36 +77,41 @@ class Capture:
     def blob(self) -> Blob:
         return Blob.from_base64(_Encoded(self))
 
-    def slices(self) -> Iterator[memoryview]:
-        """What was kept, in pieces whose sizes, but the last one's, are multiples of three."""
-        return self._slices(self.kept)
-
-    def _slices(self, wanted: int) -> Iterator[memoryview]:
-        for block in self._blocks:
-            size = min(self._used if block is self._blocks[-1] else len(block), wanted)
-            for start in range(0, size, _SLICE):
-                yield block[start : min(start + _SLICE, size)]
-            wanted -= size
+    def parts(self) -> list[memoryview]:
+        """What was kept; the size of every part but the last is a multiple of three."""
+        if not self._blocks:
+            return []
+        return [*self._blocks[:-1], self._blocks[-1][: self._used]]
 
 
 class _Encoded:
-    """What a capture kept as base64, made anew for each reader and never held as a whole."""
+    """What a capture kept as base64, made anew for each reader."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
 
     def __iter__(self) -> Iterator[bytes | memoryview]:
-        slices = self._capture.slices()
-        if self._capture.kept <= _SLICE:
-            yield from map(encoded, slices)
-            return
-        from concurrent.futures import ThreadPoolExecutor
+        for part in self._capture.parts():
+            yield from _pieces(part)
 
-        # While one slice is sent, the next is encoded: neither needs the interpreter.
-        with ThreadPoolExecutor(1) as ahead:
-            coming = deque(ahead.submit(encoded, each) for each in islice(slices, 2))
-            for each in slices:
-                yield coming.popleft().result()
-                coming.append(ahead.submit(encoded, each))
-            while coming:
-                yield coming.popleft().result()
+
+def _pieces(part: memoryview) -> Iterator[bytes | memoryview]:
+    """The base64 of a part, in pieces that are sent well."""
+    if len(part) < _SHARED_BYTES:
+        yield from map(encoded, _slices(part, _SLICE))
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    whole = len(part) - len(part) % 3
+    # Whoever sends has that to do besides, and so encodes the smaller part.
+    own = whole // 15 * 6
+    # Encoding needs no interpreter: one part is made while the other is on its way.
+    with ThreadPoolExecutor(1) as beside:
+        rest = beside.submit(encoded, part[own:whole])
+        yield from map(encoded, _slices(part[:own], _SLICE))
+        yield from _slices(memoryview(rest.result()), _SLICE // 3 * 4)
+    yield encoded(part[whole:])
+
+
+def _slices(whole: memoryview, size: int) -> Iterator[memoryview]:
+    return (whole[start : start + size] for start in range(0, len(whole), size))

@@ -22,6 +22,7 @@ from stringd.gate.processes import ALL_SIGNALS, QUIET, Child, end
 from stringd.gate.resolve import confirm, resolve
 from stringd.gate.watch import READABLE, Watch
 from stringd.wire.gate import Stage
+from stringd.wire.memory import keep_freed_memory
 
 # A background process that keeps a pipe open must not hold up the answer.
 DRAIN_SECONDS: Final = 2.0
@@ -74,6 +75,7 @@ class Executor:
         os.chdir("/")
         os.umask(0o077)
         _keep_descriptors_private()
+        keep_freed_memory()
 
     def run(self, permit: Permit, watch: Watch, lend: Lend) -> Outcome:
         """Run to the end. Raises `TroubleError` when it cannot start or overruns its time.

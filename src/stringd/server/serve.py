@@ -15,8 +15,8 @@ import uvloop
 from stringd.server.app import App, RunsDoor
 from stringd.server.connection import Connection
 from stringd.server.log import EventLog
-from stringd.server.memory import keep_freed_memory
 from stringd.server.outbox import Outbox
+from stringd.wire.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from stringd.server.settings import Settings

@@ -1,11 +1,28 @@
-"""Memory for answers of many megabytes, and searching it without copying it whole."""
+"""Memory for large answers: kept where it is used again, in large pages, searched in place."""
 
+import ctypes
 import mmap
 from contextlib import suppress
 from typing import Final
 
 # Copies of this size are made where the last one was.
 _STEP: Final = 65_536
+# Parameters of glibc's allocator, by the numbers it gave them.
+_TRIM_THRESHOLD: Final = -1
+_MMAP_THRESHOLD: Final = -3
+_KEPT_BYTES: Final = 4 * 1024 * 1024
+
+
+def keep_freed_memory() -> None:
+    """Let the allocator keep a few megabytes instead of giving every large answer's back.
+
+    Asking the kernel for fresh pages costs a 100 KB document a third of its time. Only glibc
+    can be told; elsewhere this does nothing.
+    """
+    tune = getattr(ctypes.CDLL(None), "mallopt", None)
+    if tune is not None:
+        tune(_MMAP_THRESHOLD, _KEPT_BYTES)
+        tune(_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 def large_room(size: int) -> memoryview:
