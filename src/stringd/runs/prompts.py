@@ -22,6 +22,8 @@ class Waiting(NamedTuple):
 class PendingPrompts:
     """Inputs by agent name, first asked first answered; questions and permissions by their id."""
 
+    __slots__ = ("_by_id", "_inputs")
+
     def __init__(self) -> None:
         self._inputs: dict[str, deque[Waiting]] = {}
         self._by_id: dict[tuple[type, str], Waiting] = {}

@@ -62,6 +62,28 @@ class Prepared:
 class Run:
     """One run. Until something of it is on disk its frames are held in memory."""
 
+    # Ten thousand finished ones may stay listed.
+    __slots__ = (
+        "_held",
+        "_store",
+        "begun",
+        "completed_at",
+        "id",
+        "mailbox",
+        "policies",
+        "prepared",
+        "prompts",
+        "request_id",
+        "seq",
+        "servers",
+        "started",
+        "started_at",
+        "status",
+        "strategy_name",
+        "subscribers",
+        "task",
+    )
+
     def __init__(self, run_id: str, name: str, store: RunStore, *, seq: int = 0) -> None:
         self.id = run_id
         self.strategy_name = name

@@ -19,6 +19,8 @@ class Steer(NamedTuple):
 
 
 class Mailbox:
+    __slots__ = ("_waiting",)
+
     def __init__(self) -> None:
         self._waiting: list[Steer] = []
 

@@ -10,11 +10,11 @@ _STEP: Final = 65_536
 # Parameters of glibc's allocator, by the numbers it gave them.
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
-_KEPT_BYTES: Final = 4 * 1024 * 1024
+_KEPT_BYTES: Final = 1024 * 1024
 
 
 def keep_freed_memory() -> None:
-    """Let the allocator keep a few megabytes instead of giving every large answer's back.
+    """Let the allocator keep a megabyte instead of giving every large answer's back.
 
     Asking the kernel for fresh pages costs a 100 KB document a third of its time. Only glibc
     can be told; elsewhere this does nothing.
