@@ -16,7 +16,9 @@ from typing import Final, TypedDict, Unpack
 
 from stringd import __version__
 from stringd.wire.gate import (
+    LARGE_LINE,
     MAX_RESPONSE_BYTES,
+    STOPS,
     Action,
     Request,
     Response,
@@ -26,14 +28,14 @@ from stringd.wire.gate import (
     encode_request,
     socket_path,
 )
-from stringd.wire.memory import large_room
+from stringd.wire.memory import find, large_room
 
 CONNECT_SECONDS: Final = 5.0
 WRITE_SECONDS: Final = 5.0
 DEFAULT_TIMEOUT: Final = 600.0
 CONTROL_TIMEOUT: Final = 10.0
-# An ordinary answer; one full stream of output in base64; as much as we accept.
-_ROOMS: Final = (65_536, 24 * 1024 * 1024, MAX_RESPONSE_BYTES)
+# One full stream of output in base64; as much as we accept.
+_ROOMS: Final = (24 * 1024 * 1024, MAX_RESPONSE_BYTES)
 
 
 class GateClientError(Exception):
@@ -142,10 +144,10 @@ class Gate(_Client):
             connection.settimeout(None)
             _limit(connection, socket.SO_RCVTIMEO, limit)
             try:
-                line = _read_line(connection)
+                line, plain = _read_line(connection)
             except BlockingIOError:
                 raise NoAnswerError(f"no response from daemon after {limit:g}s") from None
-        return _response(line)
+        return _response(line, plain)
 
     def _control(self, action: Action) -> Response:
         request = build_request([], privileged=False, action=action)
@@ -217,10 +219,13 @@ def _limit(connection: socket.socket, option: int, seconds: float) -> None:
     connection.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", whole, part))
 
 
-def _read_line(connection: socket.socket) -> memoryview:
-    """One line of an answer; what was received when the peer closed before its newline."""
-    line = memoryview(bytearray(_ROOMS[0]))
-    size = 0
+def _read_line(connection: socket.socket) -> tuple[memoryview, int]:
+    """One line of an answer, or what came before the peer closed; and how far it is plain.
+
+    While the gate encodes the next piece, there is time to look through the last one.
+    """
+    line = memoryview(bytearray(LARGE_LINE))
+    size, plain = 0, LARGE_LINE
     while size < MAX_RESPONSE_BYTES:
         if size == len(line):
             # In one step to the next size, so that little is copied.
@@ -228,15 +233,17 @@ def _read_line(connection: socket.socket) -> memoryview:
             more[:size] = line
             line = more
         received = _receive(connection, line[size:])
+        if size == plain and find(line[: size + received], STOPS, size) < 0:
+            plain += received
         size += received
         if not received or (end := _line_end(line[:size])) >= 0:
-            return line[: end if received else size]
+            return line[: end if received else size], plain
     raise GateClientError("the response is larger than 64 MiB")
 
 
 def _line_end(received: memoryview) -> int:
     """Where the newline is, or -1. In megabytes it is looked for at the very end alone."""
-    if len(received) <= _ROOMS[0]:
+    if len(received) <= LARGE_LINE:
         return bytes(received).find(b"\n")
     return len(received) - 1 if received[-1] == ord("\n") else -1
 
@@ -259,11 +266,11 @@ async def _read_line_async(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def _response(line: bytes | memoryview) -> Response:
+def _response(line: bytes | memoryview, plain: int = LARGE_LINE) -> Response:
     if not line:
         raise GateClientError("server closed connection without response")
     try:
-        return decode_response(line)
+        return decode_response(line, plain)
     except ResponseError as error:
         raise GateClientError(
             f"the gate's answer could not be read by stringd {__version__}: {error}"

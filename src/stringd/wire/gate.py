@@ -21,7 +21,9 @@ MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 SOCKET_NAME: Final = "stringd-gate.sock"
 
 # Below this, parsing the whole line is quicker than looking for the big string in it.
-_LARGE_LINE: Final = 65_536
+LARGE_LINE: Final = 65_536
+# What ends a JSON string, or shows that it is not written as it is meant.
+STOPS: Final = (b'"', b"\\")
 _STDOUT_OPENING: Final = b'"stdout":"'
 
 _T = TypeVar("_T")
@@ -198,9 +200,12 @@ def encode_response(response: Response) -> Iterator[bytes | memoryview]:
     yield b"}\n"
 
 
-def decode_response(line: bytes | memoryview) -> Response:
-    """A `Response` from its line. Unknown keys are ignored. Raises `ResponseError`."""
-    text, stdout = _without_large_stdout(memoryview(line))
+def decode_response(line: bytes | memoryview, plain: int = LARGE_LINE) -> Response:
+    """A `Response` from its line. Unknown keys are ignored. Raises `ResponseError`.
+
+    Whoever received it may know that none of `STOPS` stands between `LARGE_LINE` and `plain`.
+    """
+    text, stdout = _without_large_stdout(memoryview(line), plain)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -305,17 +310,19 @@ def _stage_pieces(stages: Sequence[Stage]) -> Iterator[bytes | memoryview]:
     yield b"]"
 
 
-def _without_large_stdout(line: memoryview) -> tuple[bytes, Blob | None]:
+def _without_large_stdout(line: memoryview, plain: int) -> tuple[bytes, Blob | None]:
     """Cut a large stdout out of the line, so that its base64 is not scanned as JSON text.
 
     Quotes inside a JSON string are escaped, so the opening can only be found where it is a member.
     """
-    head = bytes(line[:_LARGE_LINE])
-    opening = head.find(_STDOUT_OPENING) if len(line) > _LARGE_LINE else -1
+    head = bytes(line[:LARGE_LINE])
+    opening = head.find(_STDOUT_OPENING) if len(line) > LARGE_LINE else -1
     start = opening + len(_STDOUT_OPENING)
+    end = -1
+    if opening >= 0 and (end := find(line[:LARGE_LINE], STOPS, start)) < 0:
+        end = find(line, STOPS, plain)
     # Base64 may be written with escaped slashes by others; those take the slow road.
-    end = find(line, b'"', start, unless=b"\\") if opening >= 0 else -1
-    if end < 0:
+    if end < 0 or line[end] != ord('"'):
         return bytes(line), None
     rest = bytes(line[end:])
     short = head[:start] + rest

@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -37,13 +38,11 @@ def large_room(size: int) -> memoryview:
     return memoryview(pages)
 
 
-def find(room: memoryview, byte: bytes, start: int, *, unless: bytes) -> int:
-    """Offset of the first such byte, or -1, also when the unwanted one comes before it."""
+def find(room: memoryview, wanted: Sequence[bytes], start: int) -> int:
+    """Offset of the first of some bytes, or -1."""
     for position in range(start, len(room), _STEP):
         piece = bytes(room[position : position + _STEP])
-        hit = piece.find(byte)
-        if piece.find(unless, 0, hit if hit >= 0 else _STEP) >= 0:
-            return -1
-        if hit >= 0:
-            return position + hit
+        hits = [hit for hit in map(piece.find, wanted) if hit >= 0]
+        if hits:
+            return position + min(hits)
     return -1
