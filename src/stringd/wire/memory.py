@@ -1,6 +1,5 @@
 """Memory for large answers: kept where it is used again, in large pages, searched in place."""
 
-import ctypes
 import mmap
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,6 +19,8 @@ def keep_freed_memory() -> None:
     Asking the kernel for fresh pages costs a 100 KB document a third of its time. Only glibc
     can be told; elsewhere this does nothing.
     """
+    import ctypes
+
     tune = getattr(ctypes.CDLL(None), "mallopt", None)
     if tune is not None:
         tune(_MMAP_THRESHOLD, _KEPT_BYTES)
