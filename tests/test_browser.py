@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import PROGRAM, Browser, running_browser, web_server
+from tests.support.browser import PROGRAM, Browser, running_browser
 from tests.support.daemon import Daemon
+from tests.support.web import Reply, WebServer
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 
@@ -51,8 +52,9 @@ ASK = """
 
 @pytest.fixture(scope="module")
 def pages() -> Iterator[int]:
-    with web_server() as port:
-        yield port
+    """The port of a web server whose every page is empty."""
+    with WebServer(Reply("<!doctype html><title>a page</title>", "text/html")) as server:
+        yield server.port
 
 
 @pytest.fixture(scope="module")

@@ -122,15 +122,19 @@ def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+def approve_with_password(gate: RunningGate, account: Account) -> None:
+    gate.terminal.wait_for(AS_ROOT_QUESTION)
+    gate.terminal.type("y")
+    gate.terminal.wait_for("password for")
+    gate.terminal.type(f"{account.password}\n")
+
+
 @proves("GATE-EXE-07")
 def test_sudo_asks_for_the_password_on_the_approvers_terminal(account: Account) -> None:
     account.may("ALL=(ALL) ALL")
     with account.gate() as gate:
         asked = account.request(gate, "id", "-u")
-        gate.terminal.wait_for(AS_ROOT_QUESTION)
-        gate.terminal.type("y")
-        gate.terminal.wait_for("password for")
-        gate.terminal.type(f"{account.password}\n")
+        approve_with_password(gate, account)
         assert finished(asked) == (0, "0\n", "")
         gate.terminal.wait_for("exit 0")
         assert account.password not in gate.terminal.screen
@@ -147,10 +151,7 @@ def test_a_sudo_that_remembers_nothing_asks_every_time(account: Account) -> None
     with account.gate() as gate:
         for _ in range(3):
             asked = account.request(gate, "id", "-u")
-            gate.terminal.wait_for(AS_ROOT_QUESTION)
-            gate.terminal.type("y")
-            gate.terminal.wait_for("password for")
-            gate.terminal.type(f"{account.password}\n")
+            approve_with_password(gate, account)
             assert finished(asked) == (0, "0\n", "")
             gate.terminal.wait_for("exit 0")
 
@@ -160,10 +161,7 @@ def test_a_privileged_pipeline_asks_for_the_password_once(account: Account) -> N
     account.may("ALL=(ALL) ALL")
     with account.gate() as gate:
         asked = account.request(gate, "id", "-u", "|", "cat", "-n", "|", "cat")
-        gate.terminal.wait_for(AS_ROOT_QUESTION)
-        gate.terminal.type("y")
-        gate.terminal.wait_for("password for")
-        gate.terminal.type(f"{account.password}\n")
+        approve_with_password(gate, account)
         assert finished(asked) == (0, "     1\t0\n", "")
         gate.terminal.wait_for("exit [0, 0, 0]")
         assert gate.terminal.screen.count("password for") == 1

@@ -1,4 +1,4 @@
-"""A real browser without a window, driven through its DevTools; and pages for it to show."""
+"""A real browser without a window, driven through its DevTools."""
 
 import json
 import shutil
@@ -6,7 +6,6 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from websockets.sync.client import ClientConnection, connect
 from tests.support.daemon import WAIT_SECONDS
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
-_PAGE = b"<!doctype html><title>a page</title>"
 
 
 class ScriptError(Exception):
@@ -107,28 +105,3 @@ def running_browser(profile: Path) -> Iterator[Browser]:
         finally:
             process.kill()
             reading.join(WAIT_SECONDS)
-
-
-class _Pages(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(_PAGE)))
-        self.end_headers()
-        self.wfile.write(_PAGE)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Tests are quiet."""
-
-
-@contextmanager
-def web_server() -> Iterator[int]:
-    """The port of a web server whose every page is empty."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Pages) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join(WAIT_SECONDS)
