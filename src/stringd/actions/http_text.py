@@ -38,7 +38,6 @@ class HttpCall:
     shown_url: str
     headers: dict[str, str]
     body: bytes | None
-    header_variables: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -61,7 +60,6 @@ class RequestComposer:
         self._inputs = inputs
         self._place: Place = inputs.place
         self._missing: dict[str, None] = {}
-        self._header_variables: set[str] = set()
 
     def address(self) -> tuple[str, str]:
         """The address as sent and as shown, without leftover values. Raises `ActionError`."""
@@ -99,7 +97,6 @@ class RequestComposer:
                 pieces.append(piece)
                 continue
             if isinstance(piece, Variable) and piece.name != "ARGS":
-                self._header_variables.add(piece.name)
                 value = self._resolve(piece)
             else:
                 value = self._caller_text(piece)
@@ -127,8 +124,7 @@ class RequestComposer:
         injected = {"Accept": ACCEPT, **({"Content-Type": JSON} if body is not None else {})}
         declared = {name.lower() for name in headers}
         sent = {name: value for name, value in injected.items() if name.lower() not in declared}
-        exposed = frozenset(self._header_variables)
-        return HttpCall(method, url, shown, {**sent, **headers}, body, exposed)
+        return HttpCall(method, url, shown, {**sent, **headers}, body)
 
     def _body(self, template: str, kind: str) -> bytes:
         json = JsonText(strict=template.lstrip()[:1] in ("{", "[") and "json" in kind.lower())

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from stringd.runtime.call import Call
 
 ACCEPT: Final = "application/json, text/markdown, text/plain"
-GITHUB_API: Final = "https://api.github.com"
 MAX_FILES: Final = 500
 _FETCH_SECONDS: Final = 60.0
 _SHORT_FORM: Final = re.compile(r"gh:([\w.-]+)/([\w.-]+)(/[^@]*)?(?:@(.+))?")

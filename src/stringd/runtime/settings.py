@@ -1,7 +1,9 @@
 """What the runtime is told by whoever assembles it."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+GITHUB_API: Final = "https://api.github.com"
 
 
 class RuntimeSettings(NamedTuple):
@@ -17,4 +19,4 @@ class RuntimeSettings(NamedTuple):
     """Whether persistent variables are kept in the system keyring instead of files."""
     http_loading: bool = True
     """Whether documents may be loaded from the web."""
-    github_api: str = "https://api.github.com"
+    github_api: str = GITHUB_API

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.client import daemon
-from stringd.runtime.settings import RuntimeSettings
+from stringd.runtime.settings import GITHUB_API, RuntimeSettings
 
 DEFAULT_PORT: Final = daemon.DEFAULT_PORT
 MODEL_CATALOG: Final = "https://models.dev/api.json"
@@ -58,7 +58,7 @@ VARIABLES: Final = {
     "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
     "STRINGD_SECRETS": "keyring keeps persistent variables in the system keyring (files)",
     "STRINGD_HTTP_LOADING": "0 loads no documents from the web (1)",
-    "STRINGD_GITHUB_API": "where GitHub packages are listed (https://api.github.com)",
+    "STRINGD_GITHUB_API": f"where GitHub packages are listed ({GITHUB_API})",
     "STRINGD_TEMPLATE_FILTERS": "filters prompt templates may use: env, file, exec (none)",
     "STRINGD_CONCURRENT_BROADCAST": "1 runs the steps of a broadcast flow side by side",
     "STRINGD_MODEL_OVERRIDE": "provider/model for every agent of every run",
@@ -91,7 +91,7 @@ def load_settings(
         show_secrets=_switch(environ, "STRINGD_SHOW_SECRETS"),
         use_keyring=_uses_keyring(environ),
         http_loading=_switch(environ, "STRINGD_HTTP_LOADING", default="1"),
-        github_api=environ.get("STRINGD_GITHUB_API", "").strip() or "https://api.github.com",
+        github_api=environ.get("STRINGD_GITHUB_API", "").strip() or GITHUB_API,
     )
     return Settings(
         port=parse_port("--port", port) or configured_port(environ),

@@ -5,6 +5,7 @@ command. What cannot be read with certainty is asked about.
 """
 
 import re
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -32,32 +33,37 @@ def _judged(line: str) -> _Judged:
     return _Judged(tuple(commands), tuple(dict.fromkeys(dangers(reading))))
 
 
-@dataclass(frozen=True)
-class DenyCommands:
-    """Refuses what no agent should run."""
+class _JudgesLines:
+    """Has its verdict ready for every command line it has something against."""
 
-    name: str = "deny-commands"
-    verdict: Verdict = "deny"
+    verdict: Verdict
 
     def judge(self, subject: Subject) -> Verdict | None:
         found = subject.direction == "exec" and self.reasons(subject.resource)
         return self.verdict if found else None
+
+    @abstractmethod
+    def reasons(self, line: str) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class DenyCommands(_JudgesLines):
+    """Refuses what no agent should run."""
+
+    name: str = "deny-commands"
+    verdict: Verdict = "deny"
 
     def reasons(self, line: str) -> list[str]:
         return _judged(line).why("deny")
 
 
 @dataclass(frozen=True)
-class ApproveCommands:
+class ApproveCommands(_JudgesLines):
     """Asks about commands that fit one of the owner's expressions, and about unreadable ones."""
 
     patterns: tuple[re.Pattern[str], ...] = ()
     name: str = "approve-commands"
     verdict: Verdict = "ask"
-
-    def judge(self, subject: Subject) -> Verdict | None:
-        found = subject.direction == "exec" and self.reasons(subject.resource)
-        return self.verdict if found else None
 
     def reasons(self, line: str) -> list[str]:
         judged = _judged(line)

@@ -27,9 +27,6 @@ class Models:
         """Answer for exactly this model string with `model`."""
         self._exact[name.strip()] = model
 
-    def add_provider(self, provider_id: str, provider: Provider) -> None:
-        self._providers[provider_id] = provider
-
     @property
     def provider_ids(self) -> tuple[str, ...]:
         return tuple(sorted(self._providers))
