@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stringd.documents import parse
-from stringd.runtime.page import Location, Page, is_web, path_of
+from stringd.runtime.page import Location, Page, Place, is_web, path_of
 from stringd.wire.exec import Meta
 
 
@@ -14,7 +14,7 @@ def test_a_loaded_place_is_described_by_its_document() -> None:
         "---\ntitle: T\n---\n[!nav:main](m.md)\n\n```act.go\nGET https://x.test/\n```\n[a][@b]\n"
     )
     page = Page(parse(source, "file:///h/my%20page.md"))
-    assert Location(page.uri, "s", page).meta(2) == Meta(
+    assert Location.of(page, "s").meta(2) == Meta(
         "file:///h/my%20page.md",
         "T",
         "#s",
@@ -29,13 +29,13 @@ def test_a_loaded_place_is_described_by_its_document() -> None:
 
 
 def test_a_place_that_is_not_loaded_keeps_its_address_and_block() -> None:
-    assert Location("https://x.test/", "b").meta(0) == Meta(
+    assert Location(Place("https://x.test/", "b")).meta(0) == Meta(
         "https://x.test/", None, "#b", block_id="b"
     )
 
 
 def test_the_description_follows_the_history() -> None:
-    location = Location("file:///a", None, Page(parse("", "file:///a")))
+    location = Location.of(Page(parse("", "file:///a")))
     assert location.meta(0) is location.meta(0)
     assert location.meta(1).history_length == 1
 

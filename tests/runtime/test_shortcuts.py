@@ -19,7 +19,7 @@ MENU = Menu(
 def session() -> Session:
     session = Session(User("u", "/h"), parse_topic("main"))
     page = Page(parse(PAGE, "file:///h/a.md"), {"m": MENU})
-    session.location = Location(page.uri, None, page)
+    session.location = Location.of(page)
     session.value_shortcuts = {"both": "value", "item-1": ("a", "b")}
     session.auto_shortcuts = {"both": "https://auto.test", "auto": "https://x.test"}
     return session

@@ -238,7 +238,7 @@ TOPIC = parse_topic("main")
 @pytest.mark.parametrize("state", [b"", b"{", b"\xff\xfe", b'{"history": 5}', b"[]"])
 def test_a_row_that_cannot_be_read_is_an_empty_session(state: bytes) -> None:
     session = restored(USER, TOPIC, state)
-    assert (session.location, session.history, session.variables) == (None, [], {})
+    assert (session.location, len(session.history), session.variables) == (None, 0, {})
 
 
 def test_rows_of_an_earlier_version_are_read() -> None:
@@ -265,4 +265,21 @@ def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:
     session.variables["k"] = "v"
     store.save(session)
     assert [row[:2] for row in store.rows()] == [("u", "file:main")]
+    store.close()
+
+
+def test_files_a_session_has_seen_come_back_in_their_order_until_it_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    store = SessionStore(tmp_path)
+    session = Session(USER, TOPIC)
+    for name in ("a", "b", "c"):
+        session.seen_files.saw(Path(name), name.encode())
+    store.save(session)
+    session.seen_files.saw(Path("a"), b"changed")
+    session.seen_files.forget(Path("b"))
+    store.save(session)
+    assert list(store.seen("u", "file:main")) == [("c", b"c"), ("a", b"changed")]
+    store.delete("u", TOPIC)
+    assert list(store.seen("u", "file:main")) == []
     store.close()

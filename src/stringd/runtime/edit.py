@@ -73,7 +73,7 @@ def edit_file(
         data = encode(new, marked=before is not None and before.marked)
         _write(call, file, before, data, rules)
     blind = before is not None and file.real not in call.session.seen_files
-    call.session.saw(file.real, digest(data))
+    call.session.seen_files.saw(file.real, digest(data))
     context = call.session.number("_diff_context", 0, DEFAULT_CONTEXT)
     limit = call.session.number("_diff_max_lines", 1, DEFAULT_MAX_LINES)
     return Edited(new, len(data), blind, diff(old, new, context, limit))
@@ -112,7 +112,7 @@ def _step_back(call: "Call", file: FilePath, record: undo.UndoRecord) -> bytes |
     if record.existed:
         previous = record.previous()
         write_data(file, previous, record.mode)
-        call.session.saw(file.real, digest(previous))
+        call.session.seen_files.saw(file.real, digest(previous))
         return previous
     try:
         file.real.unlink()
@@ -120,7 +120,7 @@ def _step_back(call: "Call", file: FilePath, record: undo.UndoRecord) -> bytes |
         raise CommandError(
             "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror}"
         ) from error
-    call.session.seen_files.pop(file.real, None)
+    call.session.seen_files.forget(file.real)
     return None
 
 

@@ -31,7 +31,7 @@ REQUIREMENTS_FILE: Final = "requirements.md"
 def load_file(call: "Call", file: FilePath) -> Page:
     """Load a local document. Raises `CommandError`."""
     loaded = read_text(file)
-    call.session.saw(file.real, loaded.digest)
+    call.session.seen_files.saw(file.real, loaded.digest)
     uri = file.path.as_uri()
     document = call.runtime.documents.parse(loaded.text, uri, loaded.digest)
     if document.includes:

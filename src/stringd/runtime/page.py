@@ -5,6 +5,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import msgspec
+
 from stringd.documents import Document, Included, Menu
 from stringd.runtime.manifest import Manifest
 from stringd.wire.exec import Meta
@@ -46,35 +48,49 @@ class Page:
         return self.document.warnings(self.menus.values())
 
 
+class Place(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """Where a document is, without what is there."""
+
+    uri: str
+    block: str | None = None
+    public: bool = False
+    """Whether it came from the public internet."""
+    manifest: str | None = None
+    """Address of the manifest that lists the document."""
+
+
 class Location:
     """A document at a block: where a session stands, or stood. A restored one is not loaded."""
 
-    __slots__ = ("_meta", "block", "manifest", "page", "public", "uri")
+    __slots__ = ("_meta", "page", "place")
 
-    def __init__(
-        self,
-        uri: str,
-        block: str | None,
-        page: Page | None = None,
-        *,
-        public: bool = False,
-        manifest: str | None = None,
-    ) -> None:
-        self.uri = uri
-        self.block = block
+    def __init__(self, place: Place, page: Page | None = None) -> None:
+        self.place = place
         self.page = page
-        self.public = page.public if page else public
-        self.manifest = page.manifest.url if page and page.manifest else manifest
-        """Address of the manifest that lists the document."""
         self._meta: Meta | None = None
+
+    @classmethod
+    def of(cls, page: Page, block: str | None = None) -> "Location":
+        """A loaded page, or a block of it."""
+        manifest = page.manifest.url if page.manifest else None
+        return cls(Place(page.uri, block, page.public, manifest), page)
+
+    @property
+    def uri(self) -> str:
+        return self.place.uri
+
+    @property
+    def block(self) -> str | None:
+        return self.place.block
 
     def meta(self, history_length: int) -> Meta:
         """The head event's view of this location; asked for after every command."""
         if self._meta is not None and self._meta.history_length == history_length:
             return self._meta
-        block = f"#{self.block}" if self.block else None
+        ident = self.block
+        block = f"#{ident}" if ident else None
         if self.page is None:
-            return Meta(self.uri, None, block, (), (), history_length, self.block)
+            return Meta(self.uri, None, block, (), (), history_length, ident)
         document = self.page.document
         self._meta = Meta(
             self.uri,
@@ -83,7 +99,7 @@ class Location:
             tuple(document.menus),
             tuple(document.actions),
             history_length,
-            self.block,
+            ident,
             document.converted,
             self.page.warnings,
         )

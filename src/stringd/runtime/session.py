@@ -1,10 +1,12 @@
 """The state of one topic, and the slot that keeps it together with its queue."""
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from stringd.runtime.history import History
 from stringd.runtime.names import display
 from stringd.runtime.page import Location, path_of
 from stringd.runtime.queue import MAX_WAITING, TopicQueue
+from stringd.runtime.seen_files import SeenFiles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,12 +14,6 @@ if TYPE_CHECKING:
     from stringd.runtime.users import User
     from stringd.wire.exec import Meta
     from stringd.wire.topic import Topic
-
-MAX_HISTORY: Final = 100
-MAX_REMEMBERED: Final = 16 * 1024 * 1024
-"""Characters of documents the history keeps for when they cannot be loaded again."""
-MAX_SEEN_FILES: Final = 1000
-"""Every stored session carries them; whoever reads more files forgets the oldest."""
 
 ShortcutValue = str | tuple[str, ...]
 """What an action's answer stores under `@name`: one text or a tuple."""
@@ -66,32 +62,13 @@ class Session:
 
     def _forget(self) -> None:
         self.location: Location | None = None
-        self.history: list[Location] = []
+        self.history = History()
         self.variables: dict[str, str] = {}
         self.auto_shortcuts: dict[str, str] = {}
         self.value_shortcuts: dict[str, ShortcutValue] = {}
         self.seen_menus: set[str] = set()
-        self.seen_files: dict[Path, bytes] = {}
-        """What this topic last saw of each file, as a digest."""
+        self.seen_files = SeenFiles()
         self.directory: Path | None = None
-
-    def remember(self, place: Location) -> None:
-        """Put a place on the history; the oldest go, and of large documents only their address."""
-        self.history.append(place)
-        del self.history[:-MAX_HISTORY]
-        left = MAX_REMEMBERED
-        for earlier in reversed(self.history):
-            if earlier.page is not None:
-                left -= len(earlier.page.document.source) + len(earlier.page.document.original)
-                if left < 0:
-                    earlier.page = None
-
-    def saw(self, file: "Path", digest: bytes) -> None:
-        """Remember what a file was when this topic read or wrote it."""
-        self.seen_files.pop(file, None)
-        self.seen_files[file] = digest
-        if len(self.seen_files) > MAX_SEEN_FILES:
-            del self.seen_files[next(iter(self.seen_files))]
 
     def number(self, variable: str, least: int, default: int) -> int:
         """A setting among the variables; the default when it is not a number of that size."""

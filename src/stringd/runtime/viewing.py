@@ -57,7 +57,7 @@ async def reload(call: "Call", location: Location) -> Page:
     if location.uri.startswith(SCHEME):
         return await open_resource(call, location.uri)
     if is_web(location.uri):
-        return await reload_web(call, location)
+        return await reload_web(call, location.place)
     return await load_local(call, _file(call, location))
 
 

@@ -23,7 +23,7 @@ from stringd.runtime.errors import CommandError
 from stringd.runtime.files import is_binary
 from stringd.runtime.loading import absolute_menu, check_menu
 from stringd.runtime.manifest import Manifest, Part, read_manifest
-from stringd.runtime.page import Location, Page, is_web
+from stringd.runtime.page import Page, Place, is_web
 
 if TYPE_CHECKING:
     from stringd.runtime.call import Call
@@ -118,7 +118,7 @@ async def load_web(
     return await _listed(Source(call, not answer.public, found), answer.url, root)
 
 
-async def reload_web(call: "Call", place: Location) -> Page:
+async def reload_web(call: "Call", place: Place) -> Page:
     """Load a web document anew, with its manifest if it came from one. Raises `CommandError`."""
     may_be_private = not place.public
     if place.manifest is None:

@@ -148,7 +148,7 @@ class Workspace:
             user = self.users.get(user_id)
             if user is not None:
                 slot = self.slot(user_id, parse_topic(name))
-                slot.session = restored(user, slot.topic, state)
+                slot.session = restored(user, slot.topic, state, self._store.seen(user_id, name))
 
     def _forget_all(self, user_id: str) -> list[Session]:
         slots = list(self._slots.get(user_id, {}).values())

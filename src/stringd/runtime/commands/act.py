@@ -95,7 +95,7 @@ async def open_page(call: Call) -> Page:
         page = await load_web(call, address.url, may_be_private=address.may_be_private)
     else:
         page = await load_local(call, address)
-    session.location = Location(page.uri, None, page)
+    session.location = Location.of(page)
     return page
 
 

@@ -238,7 +238,7 @@ def _in_style(old: str, text: str) -> str:
 
 def _seen_text(call: Call, file: FilePath) -> str:
     loaded = read_text(file)
-    call.session.saw(file.real, loaded.digest)
+    call.session.seen_files.saw(file.real, loaded.digest)
     return loaded.text
 
 

@@ -36,7 +36,7 @@ async def _answer_in_app(call: Call) -> Result:
         page = await load_web(call, address.url)
     else:
         page = await load_local(call, address)
-    call.session.location = Location(page.uri, None, page)
+    call.session.location = Location.of(page)
     return _answer(call, page)
 
 

@@ -68,7 +68,7 @@ async def back(call: Call) -> Result:
     session = call.session
     if not session.history:
         raise CommandError("INVALID_TARGET", "No previous page in history.")
-    place = session.history[-1]
+    place = session.history.last
     try:
         page = await reload(call, place)
     except CommandError as error:
@@ -76,7 +76,7 @@ async def back(call: Call) -> Result:
             raise _gone(call, error) from error
         page = place.page
     session.history.pop()
-    session.location = Location(page.uri, _existing_block(page, place.block), page)
+    session.location = Location.of(page, _existing_block(page, place.block))
     session.directory = None
     return await _page_result(call, f"Back to {session.shown(page.uri)}")
 
@@ -99,7 +99,7 @@ async def refresh(call: Call) -> Result:
     if location is None:
         raise CommandError("INVALID_TARGET", "No document open.")
     page = await reload(call, location)
-    session.location = Location(page.uri, _existing_block(page, location.block), page)
+    session.location = Location.of(page, _existing_block(page, location.block))
     return await _page_result(call, f"Refreshed {session.shown(page.uri)}")
 
 
@@ -119,8 +119,8 @@ def visit(call: Call, page: Page, block: str | None) -> str:
 def _go(call: Call, page: Page, block: str | None) -> Location:
     session = call.session
     if session.location is not None:
-        session.remember(session.location)
-    session.location = Location(page.uri, block, page)
+        session.history.push(session.location)
+    session.location = Location.of(page, block)
     session.directory = None
     return session.location
 
@@ -145,7 +145,7 @@ def _open_here(call: Call, going: Destination) -> Result:
         return Result.page(message, _lines(page, going, call.session.shown(page.uri)))
     if block is not None and not page.document.has_block(block):
         raise _no_such_block(call, page, block)
-    call.session.location = Location(page.uri, block, page)
+    call.session.location = Location.of(page, block)
     return Result.page(message, show(call, call.session.location))
 
 
