@@ -92,7 +92,7 @@ def revert(call: "Call") -> Reverted:
         files = [_file_of(call, record) for record in records]
         for file, record in zip(files, records, strict=True):
             current = _read(file, EditRules(may_create=True))
-            if current is not None and current.digest.hex() == record.sha256:
+            if current is not None and digest(current.data).hex() == record.sha256:
                 previous = _step_back(call, file, record)
                 undo.forget(data_dir, call.session)
                 return Reverted(file, previous)
@@ -176,7 +176,11 @@ def _check_free(call: "Call", file: FilePath, before: FileText, rules: EditRules
             f"File exists: {file.typed}\nLeave out --new to overwrite it, or choose another name.",
         )
     seen = call.session.seen_files.get(file.real)
-    if seen is not None and seen != before.digest and not (rules.force or rules.ignores_changes):
+    if (
+        seen is not None
+        and seen != digest(before.data)
+        and not (rules.force or rules.ignores_changes)
+    ):
         raise _changed(file)
 
 

@@ -24,16 +24,12 @@ class FileText(NamedTuple):
 
     text: str
     """Without the byte order mark, which is no text."""
-    digest: bytes
+    data: bytes
+    """The bytes of the file."""
     mode: int
     marked: bool = False
     """Whether the file starts with a byte order mark."""
     binary: bool = False
-
-    @property
-    def data(self) -> bytes:
-        """The bytes of the file."""
-        return encode(self.text, marked=self.marked)
 
 
 def digest(data: bytes) -> bytes:
@@ -69,7 +65,7 @@ def read_text(file: FilePath, *, binary_too: bool = False) -> FileText:
         )
     marked = data.startswith(BOM_UTF8)
     text = decode(data[len(BOM_UTF8) :] if marked else data)
-    return FileText(text, digest(data), mode, marked, binary)
+    return FileText(text, data, mode, marked, binary)
 
 
 def _read(file: FilePath) -> tuple[bytes, int]:
@@ -85,12 +81,18 @@ def _read(file: FilePath) -> tuple[bytes, int]:
     try:
         status = os.fstat(descriptor)
         _check_readable(file, status)
-        with open(descriptor, "rb", closefd=False) as handle:
-            return handle.read(), stat.S_IMODE(status.st_mode)
+        return _read_all(descriptor, status.st_size), stat.S_IMODE(status.st_mode)
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
     finally:
         os.close(descriptor)
+
+
+def _read_all(descriptor: int, expected: int) -> bytes:
+    pieces: list[bytes] = []
+    while piece := os.read(descriptor, expected + 1):
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _check_readable(file: FilePath, status: os.stat_result) -> None:

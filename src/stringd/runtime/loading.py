@@ -30,10 +30,9 @@ REQUIREMENTS_FILE: Final = "requirements.md"
 
 def load_file(call: "Call", file: FilePath) -> Page:
     """Load a local document. Raises `CommandError`."""
-    loaded = read_text(file)
+    loaded = call.runtime.documents.load(read_text(file), file.path.as_uri())
     call.session.seen_files.saw(file.real, loaded.digest)
-    uri = file.path.as_uri()
-    document = call.runtime.documents.parse(loaded.text, uri, loaded.digest)
+    document = loaded.document
     if document.includes:
         document = _compiled(call, file, document)
     _check_version(document)

@@ -35,7 +35,7 @@ from stringd.runtime.commands.orders import (
 )
 from stringd.runtime.edit import Edited, EditRules, edit_file, revert
 from stringd.runtime.errors import CommandError
-from stringd.runtime.files import is_large, read_text
+from stringd.runtime.files import digest, is_large, read_text
 from stringd.runtime.paths import FilePath, locate
 from stringd.wire.result import Result
 
@@ -238,7 +238,7 @@ def _in_style(old: str, text: str) -> str:
 
 def _seen_text(call: Call, file: FilePath) -> str:
     loaded = read_text(file)
-    call.session.seen_files.saw(file.real, loaded.digest)
+    call.session.seen_files.saw(file.real, digest(loaded.data))
     return loaded.text
 
 
