@@ -1,6 +1,8 @@
 """Frontmatter: YAML as authors write it, never an exception."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stringd.documents import EnvVariable, parse
 from stringd.documents.frontmatter import Value
@@ -91,3 +93,13 @@ def test_the_fields_the_runtime_reads() -> None:
 
 def test_a_title_that_is_no_text_is_no_title() -> None:
     assert parse("---\ntitle: 5\n---\n").title is None
+
+
+@given(st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,5}: [A-Za-z][A-Za-z0-9 _./-]{0,9}\\Z")))
+def test_a_header_of_bare_words_means_what_yaml_says(lines: list[str]) -> None:
+    plain = "\n".join(lines)
+    assert header(plain) == header(f"{plain}\n# a comment sends it to the parser")
+
+
+def test_bare_words_that_are_values_are_no_text() -> None:
+    assert header("a: true\nb: null\nc: yes\na: e5") == {"a": "e5", "b": None, "c": "yes"}

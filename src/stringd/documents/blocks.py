@@ -6,6 +6,7 @@ Markers and headings inside code fences are text.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 from unicodedata import category, normalize
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from stringd.documents.diagnostics import Finding
 from stringd.documents.scan import Fences, blank, line_end, line_start, occurrences
 
 _MARKER = re.compile(r"<!-- ([#/])([A-Za-z0-9_-]++) -->[ \t\r]*+(?:\n|\Z)")
+_JUMPS: Final = 64
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S[^\n]*)")
 _UNSLUGGED = re.compile(r"[^\w\s-]")
 _SPACES = re.compile(r"\s+")
@@ -69,7 +71,7 @@ def _in_slug(char: str) -> bool:
 def markers(source: str, fences: Fences, start: int) -> list[Marker]:
     """Every marker line outside fences."""
     found: list[Marker] = []
-    for match in _MARKER.finditer(source, start):
+    for match in _marker_matches(source, start):
         hit, end = match.span()
         first = hit
         # Nearly every marker starts its line; only an indented one needs a look back.
@@ -82,6 +84,20 @@ def markers(source: str, fences: Fences, start: int) -> list[Marker]:
         mark, ident = match.groups()
         found.append(Marker(first, end, mark == "#", ident))
     return found
+
+
+def _marker_matches(source: str, start: int) -> Iterator[re.Match[str]]:
+    """What looks like a marker; while `<` is rare, found by jumping from one to the next."""
+    position = start
+    for _ in range(_JUMPS):
+        position = source.find("<", position)
+        if position < 0:
+            return
+        match = _MARKER.match(source, position)
+        position = match.end() if match else position + 1
+        if match:
+            yield match
+    yield from _MARKER.finditer(source, position)
 
 
 def marker_blocks(marks: Sequence[Marker]) -> dict[str, BlockSpan]:

@@ -20,6 +20,8 @@ _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]{1,40}|[0-9]{1,40}(?:\.[0-9]{0,40}|(?=[eE])))(?:[eE][-+]?[0-9]{1,2})?"
 )
 _KEY = re.compile(r"([^\s:#\[\]{},'\"][^:\n]*?)\s*:(?:\s+(.*))?")
+_PLAIN = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_-]{0,99}+: [A-Za-z][A-Za-z0-9 _./-]*+\n)++")
+"""Nothing but keys and bare words: what such lines mean needs no YAML parser."""
 _WORDS: Final[dict[str, bool | None]] = {
     "true": True,
     "True": True,
@@ -44,6 +46,9 @@ def frontmatter(source: str) -> dict[str, Value]:
     text = source[start:end].replace("\r\n", "\n")
     if not text.strip():
         return {}
+    if _PLAIN.fullmatch(text):
+        pairs = (line.split(": ", 1) for line in text.splitlines())
+        return {key: scalar(value.rstrip()) for key, value in pairs}
     try:
         value = _yaml(text)
     except _NotYamlError:

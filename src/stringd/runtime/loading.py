@@ -103,7 +103,8 @@ def _menu(call: "Call", document: Document, name: str, path: str) -> Menu:
 
 
 def _requirements(path: Path, document: Document) -> str | None:
-    if document.requirements is not None:
+    """Address of the document that tells how to set this one up, if there is something to."""
+    if document.requirements is not None or not (document.requires or document.actions):
         return document.requirements
     sibling = path.with_name(REQUIREMENTS_FILE)
     return REQUIREMENTS_FILE if sibling != path and sibling.is_file() else None

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from stringd.runtime.call import Call
 
 
+_SHORT: Final = 255
+"""No file system is known that would not take names, or paths, of this many bytes."""
 _WEB_ADDRESS: Final = re.compile(r"(?:https?|chanflow)://", re.IGNORECASE)
 
 
@@ -47,7 +49,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
         raise CommandError(
             "INVALID_TARGET", f"Not a file: {typed}\nRecovery: /open takes web addresses."
         )
-    path = Path(os.path.normpath(_absolute(call, typed, base)))
+    path = os.path.normpath(_absolute(call, typed, base))
     _check_length(path)
     real = os.path.realpath(path)
     home = os.path.realpath(call.session.user.home)
@@ -67,7 +69,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
             f"Recovery: work inside the home directory, or ask the owner to run: "
             f"stringd allow {shlex.quote(str(wanted))}",
         )
-    return FilePath(typed, path, Path(real), _elsewhere(call, typed, path))
+    return FilePath(typed, Path(path), Path(real), _elsewhere(call, typed, path))
 
 
 def standing_directory(call: "Call") -> Path:
@@ -76,17 +78,17 @@ def standing_directory(call: "Call") -> Path:
     return session.directory or session.document_directory() or Path(session.user.home)
 
 
-def _absolute(call: "Call", typed: str, base: Path | None) -> Path:
-    home = Path(call.session.user.home)
+def _absolute(call: "Call", typed: str, base: Path | None) -> str:
+    home = call.session.user.home
     if typed == "~" or typed.startswith("~/"):
-        return home / typed[2:]
+        return f"{home}/{typed[2:]}"
     if typed.startswith("file://"):
-        return Path(unquote(urlsplit(typed).path))
-    if base is not None:
-        return base / typed
-    if _starts_at_caller(call) and _explicitly_relative(typed):
-        return Path(call.cwd or home) / typed
-    return standing_directory(call) / typed
+        return unquote(urlsplit(typed).path)
+    if typed.startswith("/"):
+        return typed
+    if base is None and _starts_at_caller(call) and _explicitly_relative(typed):
+        return f"{call.cwd}/{typed}"
+    return f"{base or standing_directory(call)}/{typed}"
 
 
 def _starts_at_caller(call: "Call") -> bool:
@@ -95,7 +97,9 @@ def _starts_at_caller(call: "Call") -> bool:
     return call.cwd is not None and session.location is None and session.directory is None
 
 
-def _check_length(path: Path) -> None:
+def _check_length(path: str) -> None:
+    if len(path) <= _SHORT and path.isascii():
+        return
     try:
         os.lstat(path)
     except OSError as error:
@@ -103,10 +107,10 @@ def _check_length(path: Path) -> None:
             raise CommandError("INVALID_PATH", "The path is longer than a path can be.") from error
 
 
-def _elsewhere(call: "Call", typed: str, path: Path) -> str | None:
+def _elsewhere(call: "Call", typed: str, path: str) -> str | None:
     """A bare name never starts at the caller's directory; tell when it was meant to."""
     bare = not typed.startswith(("/", "~", "file://")) and not _explicitly_relative(typed)
-    if call.cwd is None or not bare or path.exists() or not (Path(call.cwd) / typed).exists():
+    if call.cwd is None or not bare or Path(path).exists() or not (Path(call.cwd) / typed).exists():
         return None
     name = f"./{typed}" if _starts_at_caller(call) else str(Path(call.cwd) / typed)
     return f"It exists in {call.cwd}: use {name}"
@@ -118,7 +122,7 @@ def _explicitly_relative(typed: str) -> bool:
 
 def _is_own_data(call: "Call", real: str, home: str) -> bool:
     """Whether a path is the daemon's. A home that was put inside its directory stays a home."""
-    data = os.path.realpath(call.runtime.settings.data_dir)
+    data = call.runtime.data_root
     nested = home != data and _within(home, data)
     return _within(real, data) and not (nested and _within(real, home))
 

@@ -5,6 +5,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from os.path import realpath
 from typing import TYPE_CHECKING
 
 from stringd.actions.fetch import Fetcher
@@ -45,6 +46,8 @@ class Workspace:
         """Runs a page's default action after it is opened; a None answer shows nothing."""
         self._slots: dict[str, dict[str, Slot]] = {}
         self._store = SessionStore(settings.data_dir)
+        self.data_root = realpath(settings.data_dir)
+        """Where the daemon's own data really is."""
         self._restore()
 
     def register(
