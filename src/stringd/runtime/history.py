@@ -6,7 +6,7 @@ from typing import Final
 from stringd.runtime.page import Location
 
 MAX_HISTORY: Final = 100
-MAX_REMEMBERED: Final = 16 * 1024 * 1024
+MAX_REMEMBERED: Final = 4 * 1024 * 1024
 """Characters of documents the history keeps for when they cannot be loaded again."""
 
 
