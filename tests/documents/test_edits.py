@@ -48,6 +48,12 @@ def test_a_heading_stays_and_what_is_below_it_goes() -> None:
     assert replace_block(source, "one", "## One\nnew") == expected
 
 
+def test_a_heading_right_below_the_frontmatter_is_one_heading() -> None:
+    source = "---\ntitle: x\n---\n# One\nold\n# Two\nkeep\n"
+    assert block_text(source, "one") == "# One\nold"
+    assert replace_block(source, "one", "new") == source.replace("old", "new")
+
+
 def test_a_heading_on_the_last_line_gets_a_line_below_it() -> None:
     assert replace_block("# T", "t", "new") == "# T\nnew"
     assert replace_block("# T\n# U", "t", "new") == "# T\nnew\n# U"

@@ -152,7 +152,7 @@ def headings(source: str, fences: Fences, start: int) -> Iterator[Heading]:
     """ATX headings outside fences, in order."""
     starts = [start] if source.startswith(("#", " "), start) else []
     for indent in ("", " ", "  ", "   "):
-        starts += [hit + 1 for hit in occurrences(source, f"\n{indent}#", max(start - 1, 0))]
+        starts += [hit + 1 for hit in occurrences(source, f"\n{indent}#", start)]
     for first in sorted(starts):
         match = _HEADING.match(source, first)
         if match is not None and not fences.covers(first):
