@@ -16,6 +16,13 @@ def test_equal_texts_and_final_newlines_are_no_changes() -> None:
     assert diff("a", "a").summary == "No changes"
 
 
+def test_a_missing_final_newline_is_no_change_in_any_newline_style() -> None:
+    assert diff("a\r\nb\r\n", "a\r\nb").text == "(no changes)"
+    assert diff("b\r\n", "b").text == "(no changes)"
+    assert diff("b", "b\r\nc").summary == "Added 1 line"
+    assert diff("a\r\nb\r\n", "x\r\nb").summary == "Added 1 line, removed 1 line"
+
+
 def test_a_new_text_has_one_number_column() -> None:
     text = diff("", "\n".join("abcdefghij") + "\n").text
     assert text.split("\n")[::9] == [" 1 + a", "10 + j"]

@@ -182,6 +182,10 @@ def test_appending_starts_on_a_line_of_its_own() -> None:
     assert append_text("a\n", "b") == "a\nb"
 
 
+def test_a_lone_carriage_return_is_no_newline_style() -> None:
+    assert append_text("50%\r100%", "a\nb\n") == "50%\r100%\na\nb\n"
+
+
 def test_numbered_views_align_their_numbers() -> None:
     assert numbered("a\n") == "1 | a\n2 | \n\n(2 lines)"
     ten = numbered("\n" * 9)

@@ -26,6 +26,7 @@ def test_blocks_are_found_in_running_text_in_order() -> None:
 def test_a_body_keeps_its_bytes_but_for_the_newlines_at_the_tags() -> None:
     assert parse("<𝒞=string:a>\n/write f\n\n  x \n\n</𝒞>") == [Block("a", "/write f\n\n  x \n", {})]
     assert parse("<𝒞=string:a>\r\n/info\r\n</𝒞>") == [Block("a", "/info", {})]
+    assert parse("<𝒞=string:a>/write f\r\nx\r\n</𝒞>") == [Block("a", "/write f\r\nx", {})]
 
 
 @proves("CHAN-02")

@@ -7,6 +7,7 @@ from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from stringd.documents.matching import common_lines
+from stringd.documents.scan import newline_of
 
 DEFAULT_CONTEXT: Final = 3
 DEFAULT_MAX_LINES: Final = 50
@@ -92,7 +93,8 @@ def diff(
     old: str, new: str, context: int = DEFAULT_CONTEXT, max_lines: int = DEFAULT_MAX_LINES
 ) -> Diff:
     """Compare two texts line by line. A missing final newline is not a difference."""
-    before, after = _lines_of(old), _lines_of(new)
+    newline = newline_of(old if "\n" in old else new)
+    before, after = _lines_of(old, newline), _lines_of(new, newline)
     kept = list(common_lines(before, after))
     rows = _rows(before, after, kept, context)
     shown = tuple(islice(rows, max_lines + 1))
@@ -100,8 +102,11 @@ def diff(
     return Diff(shown, added, removed, max_lines, fresh=not old)
 
 
-def _lines_of(text: str) -> list[str]:
-    return text.removesuffix("\n").split("\n") if text else []
+def _lines_of(text: str, newline: str) -> list[str]:
+    if not text:
+        return []
+    whole = text if text.endswith("\n") else text + newline
+    return whole.removesuffix("\n").split("\n")
 
 
 class _Hunk(NamedTuple):

@@ -58,7 +58,7 @@ def sparse(text: str, char: str, needle: str) -> str:
 
 def newline_of(text: str) -> str:
     """The newline a text uses: CRLF if most of its lines end so."""
-    if "\r" not in text:
+    if "\r\n" not in text:
         return "\n"
     return "\r\n" if text.count("\r\n") * 2 >= text.count("\n") else "\n"
 

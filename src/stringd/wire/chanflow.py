@@ -150,8 +150,10 @@ def _block(text: str, tags: list[_Tag], index: int, close: int | None) -> Block 
 
 def _payload(inner: str) -> str:
     """What stands between the tags, without the newline after the first and before the last."""
-    newline = "\r\n" if inner.startswith("\r\n") else "\n"
-    return unescape(inner.removeprefix(newline).removesuffix(newline))
+    if inner.startswith("\n"):
+        return unescape(inner.removeprefix("\n").removesuffix("\n"))
+    last = "\r\n" if inner.endswith("\r\n") else "\n"
+    return unescape(inner.removeprefix("\r\n").removesuffix(last))
 
 
 def _attributes(text: str) -> dict[str, str]:
