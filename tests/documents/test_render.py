@@ -178,6 +178,14 @@ def test_an_include_shows_the_block_it_names() -> None:
     assert render(page, block="part", include=files(other=other)).text == "[Site][@s] and [W][@w]"
 
 
+def test_only_the_full_view_expands_includes() -> None:
+    source = "<!-- #b -->\nin\n[!include:part](./o.md)\nend\n<!-- /b -->\n"
+    page = parse(source, "file:///d/main.md")
+    resolve = files(o="## Part\nincluded\n")
+    assert render(page, include=resolve).text == "in\n## Part\nincluded\nend"
+    assert render(page, block="b", include=resolve).text == "in\nend"
+
+
 def test_an_include_may_name_the_block_in_its_path() -> None:
     page = parse("[!include:x](./o.md#real-one)", "file:///d/main.md")
     assert render(page, include=files(o="## Real one\nyes\n")).text == "## Real one\nyes"

@@ -162,9 +162,13 @@ class _Walk:
     """Whether the text is data: then it declares nothing."""
 
     def block(self, ident: str) -> str:
-        """A block of the root document; an include's id means what it includes."""
+        """A block of the root document; an include's id means what it includes.
+
+        Include lines inside a block are dropped: only the full view expands them.
+        """
         span = self.root.find_block(ident)
         if span is not None:
+            self.resolve = None
             return self.region(self.root, span.start, span.end)
         named = next((each for each in self.root.includes if each.id == ident), None)
         return self.included(self.root, named) if named is not None else ""

@@ -2,6 +2,7 @@
 
 import json
 
+from stringd import __version__
 from tests.requirements import proves
 from tests.support.person import Person
 from tests.support.web import Reply, WebServer
@@ -50,6 +51,7 @@ def test_every_row_stands_in_its_place(person: Person) -> None:
         "actions:   find(GET)\n"
         "history:   1 entries\n"
         'vars:      {city}="Seoul"\n'
+        f"string:    v{__version__}\n"
         "\n"
         "Warnings:\n"
         "  Unknown shortcut @nobody — define with: [@nobody Unknown](URI)"
@@ -58,7 +60,10 @@ def test_every_row_stands_in_its_place(person: Person) -> None:
 
 def test_without_a_document_it_says_where_the_topic_stands(person: Person) -> None:
     person.put("notes/x.md", "x\n")
-    empty = "Session info\n---\ncwd:       ~/\nfile:      (none open)\nhistory:   0 entries"
+    empty = (
+        "Session info\n---\ncwd:       ~/\nfile:      (none open)\nhistory:   0 entries\n"
+        f"string:    v{__version__}"
+    )
     assert person.gets("/info") == empty
     person.gets("/open notes")
     assert person.gets("/info") == empty.replace("~/", "~/notes/")
@@ -89,6 +94,7 @@ def test_a_web_topic_shows_an_address(person: Person, web: WebServer) -> None:
         f"url:       {web.url}/p",
         "source:    converted from HTML (use /source to view original)",
         "history:   0 entries",
+        f"string:    v{__version__}",
     ]
     path = person.put("a.md", "x\n")
     person.gets("/open ~/a.md", "web:x")

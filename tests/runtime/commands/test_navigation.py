@@ -189,7 +189,7 @@ def test_close_discards_document_variables_and_history(person: Person) -> None:
     person.gets("/open b.md")
     person.gets('/set {x} = "1"')
     assert person.gets("/close") == "Closed: b.md"
-    assert person.gets("/info").endswith("file:      (none open)\nhistory:   0 entries")
+    assert "file:      (none open)\nhistory:   0 entries\nstring:" in person.gets("/info")
     assert person.fails("/back").code == "INVALID_TARGET"
     assert person.fails("/close").text == "ERROR(INVALID_TARGET): No document open."
     assert "file:main" in person.sessions()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from stringd import __version__
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.names import display_directory
@@ -13,6 +14,7 @@ from stringd.runtime.viewing import current_page
 from stringd.wire.result import Result
 
 _AUTO_SHOWN: Final = 12
+_VERSION: Final = f"string:    v{__version__}"
 
 
 def info(call: Call) -> Result:
@@ -30,6 +32,7 @@ def info(call: Call) -> Result:
         pairs = ((name, value.replace("\n", "\\n")) for name, value in session.variables.items())
         shown = ", ".join(f'{{{name}}}="{value}"' for name, value in pairs)
         text = f"{text}\nvars:      {shown}"
+    text = f"{text}\n{_VERSION}"
     if warnings:
         text = "\n".join([text, "", "Warnings:", *(f"  {line}" for line in warnings)])
     return Result.page("Session info", text)

@@ -53,9 +53,7 @@ def _answer(call: Call, page: Page) -> Result:
         return Result.page("", NO_LINKS) if draft is None else Result.page("Nav Scaffold", draft)
     menu = page.menus.get(wanted)
     if menu is None:
-        known = ", ".join(page.menus)
-        hint = f"\nAvailable menus: {known}" if known else "\nThis document has no menus."
-        raise CommandError("NOT_FOUND", f"Menu not found: {wanted}{hint}")
+        raise CommandError("NOT_FOUND", f"Menu not found: {wanted}")
     lines = [menu_line(entry) for entry in menu.entries]
     return Result.page(f"Menu: {wanted}", "\n".join(lines) or f"Menu {wanted} is empty.")
 
