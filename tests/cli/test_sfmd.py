@@ -1,10 +1,11 @@
 """`stringd sfmd`: a helper for authors that needs no daemon."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from stringd.cli.main import main
+from stringd.cli.main import main, sfmd
 
 OWN = "\n<!-- #own -->\nown\n<!-- /own -->\n"
 DOCUMENT = f"# Doc\n\n[!include:intro]()\n[!include:part](parts/p.md)\n{OWN}"
@@ -100,3 +101,14 @@ def test_what_cannot_be_read_is_named(place: Path, capsys: pytest.CaptureFixture
     (place / "bin.md").write_bytes(b"\xff")
     assert main(["sfmd", "extract", str(place / "bin.md"), "#x"]) == 1
     assert "UTF-8" in capsys.readouterr().err
+
+
+def test_it_has_a_command_of_its_own(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    scripts = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["scripts"]
+    assert scripts["sfmd"] == f"{sfmd.__module__}:{sfmd.__name__}"
+    monkeypatch.setattr("sys.argv", ["sfmd", "extract", str(place / "doc.md"), "#own"])
+    assert sfmd() == 0
+    assert capsys.readouterr().out == "own\n"

@@ -77,3 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
+
+
+def sfmd() -> int:
+    """Run `sfmd`, the short name of `stringd sfmd`."""
+    return main(["sfmd", *sys.argv[1:]])
