@@ -125,6 +125,16 @@ def test_a_dangling_link_is_a_missing_file(person: Person) -> None:
     assert person.fails("/write loop.md\nx").code in ("NOT_FOUND", "INTERNAL_ERROR")
 
 
+def test_a_link_nobody_can_follow_stops_nothing_else(person: Person) -> None:
+    person.put("a.md", "# A\n")
+    (person.home / "far.md").symlink_to("x" * 300)
+    assert person.gets("/ls") == "Listing ./\n---\n  a.md\n  far.md"
+    refused = person.fails("/open far.md")
+    assert refused.message == "Failed to read far.md: File name too long"
+    assert person.fails("/ls far.md").message == "Not found: far.md"
+    assert person.gets("/edit a.md").startswith("[editing: a.md]")
+
+
 @proves("FILE-14")
 def test_a_pipe_or_device_never_blocks_a_reader(person: Person) -> None:
     os.mkfifo(person.home / "pipe.md")

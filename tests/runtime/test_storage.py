@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import stat
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,24 @@ def test_a_file_keeps_its_owner_and_group(tmp_path: Path) -> None:
     write_atomically(path, b"new", 0o640)
     status = path.stat()
     assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 5678, 0o640)
+
+
+def test_a_file_keeps_its_access_list_and_its_marks(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    # Version 2: owner rw, user 1234 rw, group r, mask rw, others none.
+    entries = [(1, 6, 2**32 - 1), (2, 6, 1234), (4, 4, 2**32 - 1), (16, 6, 2**32 - 1)]
+    entries.append((32, 0, 2**32 - 1))
+    access = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    try:
+        os.setxattr(path, "user.origin", b"here")
+        os.setxattr(path, "system.posix_acl_access", access)
+    except OSError:
+        pytest.skip("this file system keeps no attributes")
+    write_atomically(path, b"new", stat.S_IMODE(path.stat().st_mode))
+    assert path.read_bytes() == b"new"
+    assert os.getxattr(path, "user.origin") == b"here"
+    assert os.getxattr(path, "system.posix_acl_access") == access
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(

@@ -8,7 +8,7 @@ from stringd.documents import parse_target
 from stringd.runtime.errors import CommandError
 from stringd.runtime.manifest import Manifest
 from stringd.runtime.page import Page, is_web
-from stringd.runtime.paths import FilePath, locate
+from stringd.runtime.paths import FilePath, is_there, locate
 from stringd.runtime.registry import Kind, installed, not_installed
 from stringd.runtime.shortcuts import resolve_shortcut
 from stringd.runtime.web import resolved
@@ -127,7 +127,7 @@ def _located(call: "Call", typed: str) -> FilePath | WebAddress:
     if page is not None and is_web(page.uri):
         return _from_web_page(page, typed)
     beside = locate(call, typed, call.session.document_directory())
-    if call.session.directory is None or page is None or beside.real.exists():
+    if call.session.directory is None or page is None or is_there(beside.real):
         return beside
     return locate(call, typed)
 

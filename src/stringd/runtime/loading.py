@@ -20,7 +20,7 @@ from stringd.documents.addresses import joined
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import read_text
 from stringd.runtime.page import Page, is_web, path_of
-from stringd.runtime.paths import FilePath, locate
+from stringd.runtime.paths import FilePath, is_directory, is_file, locate
 
 if TYPE_CHECKING:
     from stringd.runtime.call import Call
@@ -107,7 +107,7 @@ def _requirements(path: Path, document: Document) -> str | None:
     if document.requirements is not None or not (document.requires or document.actions):
         return document.requirements
     sibling = path.with_name(REQUIREMENTS_FILE)
-    return REQUIREMENTS_FILE if sibling != path and sibling.is_file() else None
+    return REQUIREMENTS_FILE if sibling != path and is_file(sibling) else None
 
 
 def _check_version(document: Document) -> None:
@@ -121,9 +121,9 @@ def _check_version(document: Document) -> None:
 def _compiled(call: "Call", file: FilePath, document: Document) -> Document:
     """A document with a source directory beside it: its include lines become blocks."""
     sources = file.path.with_name(f"{file.path.name}.source")
-    if not sources.is_dir():
+    if not is_directory(sources):
         sources = file.path.with_suffix(".source")
-        if not sources.is_dir():
+        if not is_directory(sources):
             return document
 
     def load(include: Include) -> str:

@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import shlex
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -62,7 +63,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
         )
     if not _within(real, home) and not any(_within(real, root) for root in _roots(call)):
         # A file is allowed through its directory, so that its neighbours come along.
-        wanted = Path(real) if Path(real).is_dir() else Path(real).parent
+        wanted = Path(real) if is_directory(Path(real)) else Path(real).parent
         raise CommandError(
             "FILE_NOT_ALLOWED",
             f"Path outside workspace: {typed}\n"
@@ -76,6 +77,29 @@ def standing_directory(call: "Call") -> Path:
     """Where the topic stands: the opened directory, the open document's, or home."""
     session = call.session
     return session.directory or session.document_directory() or Path(session.user.home)
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a directory is there; what we may not look at is none."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def is_file(path: Path) -> bool:
+    """Whether a regular file is there that we may look at."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_there(path: Path) -> bool:
+    """Whether anything is there that we may look at; a dangling link is nothing."""
+    return _mode(path) != 0
+
+
+def _mode(path: Path) -> int:
+    """Type and mode of what is there, or 0. `Path.is_dir` and the like may raise instead."""
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
 
 
 def _absolute(call: "Call", typed: str, base: Path | None) -> str:
@@ -110,7 +134,9 @@ def _check_length(path: str) -> None:
 def _elsewhere(call: "Call", typed: str, path: str) -> str | None:
     """A bare name never starts at the caller's directory; tell when it was meant to."""
     bare = not typed.startswith(("/", "~", "file://")) and not _explicitly_relative(typed)
-    if call.cwd is None or not bare or Path(path).exists() or not (Path(call.cwd) / typed).exists():
+    if call.cwd is None or not bare or is_there(Path(path)):
+        return None
+    if not is_there(Path(call.cwd) / typed):
         return None
     name = f"./{typed}" if _starts_at_caller(call) else str(Path(call.cwd) / typed)
     return f"It exists in {call.cwd}: use {name}"

@@ -3,6 +3,7 @@
 import errno
 import os
 import secrets
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,11 +21,12 @@ def make_private_directory(path: Path) -> None:
 def write_atomically(path: Path, data: bytes, mode: int) -> None:
     """Replace `path` by `data` in one step, synced to disk before and after the rename.
 
-    The new file belongs to whom the old one belonged to, as far as we may say so.
+    The new file belongs to whom the old one belonged to, as far as we may say so, and keeps the
+    access list and the marks its owner gave it.
     """
     temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}")
     try:
-        _write(temporary, data, mode, _owner(path))
+        _write(temporary, data, mode, path)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -32,16 +34,15 @@ def write_atomically(path: Path, data: bytes, mode: int) -> None:
     _sync_directory(path.parent)
 
 
-def _write(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None) -> None:
+def _write(path: Path, data: bytes, mode: int, old: Path) -> None:
     """A new file. Where possible it has no name before it is whole: a crash leaves nothing."""
     nameless = _nameless_file(path.parent)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600) if nameless is None else nameless
     with os.fdopen(descriptor, "wb") as file:
-        if owner is not None:
-            with suppress(PermissionError):
-                os.fchown(descriptor, *owner)
+        _give_to_owner(descriptor, old)
         os.fchmod(descriptor, mode)
+        _copy_attributes(descriptor, old)
         file.write(data)
         file.flush()
         os.fsync(descriptor)
@@ -50,12 +51,27 @@ def _write(path: Path, data: bytes, mode: int, owner: tuple[int, int] | None) ->
             os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor)
 
 
-def _owner(path: Path) -> tuple[int, int] | None:
+def _give_to_owner(descriptor: int, old: Path) -> None:
     try:
-        status = path.stat()
+        status = old.stat()
     except OSError:
-        return None
-    return status.st_uid, status.st_gid
+        return
+    try:
+        os.fchown(descriptor, status.st_uid, status.st_gid)
+    except PermissionError:
+        # Not our file to give away; its group may still be ours, and others work through that.
+        with suppress(PermissionError):
+            os.fchown(descriptor, -1, status.st_gid)
+
+
+def _copy_attributes(descriptor: int, old: Path) -> None:
+    if sys.platform != "linux":
+        return
+    # No old file, or a file system that keeps none.
+    with suppress(OSError):
+        for name in os.listxattr(old):
+            if name.startswith("user.") or name == "system.posix_acl_access":
+                os.setxattr(descriptor, name, os.getxattr(old, name))
 
 
 def _nameless_file(directory: Path) -> int | None:

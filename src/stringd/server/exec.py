@@ -15,6 +15,7 @@ from stringd.runtime.errors import (
     QueueTimeoutError,
     UnknownUserError,
 )
+from stringd.runtime.paths import is_directory
 from stringd.runtime.runtime import Answer
 from stringd.server.http import CORS_HEADERS, ClientGone, HttpError, Request, Response
 from stringd.wire.body import BodyError, parse_exec_body
@@ -182,6 +183,6 @@ def working_directory(cwd: str | None) -> str | None:
     """The directory a client vouches for. Raises `BodyError` when it is none."""
     if not cwd:
         return None
-    if "\0" in cwd or not cwd.startswith("/") or not Path(cwd).is_dir():
+    if "\0" in cwd or not cwd.startswith("/") or not is_directory(Path(cwd)):
         raise BodyError("cwd must be an absolute path to a directory")
     return cwd

@@ -6,7 +6,7 @@ from pathlib import Path
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.names import display
-from stringd.runtime.paths import FilePath, locate, standing_directory
+from stringd.runtime.paths import FilePath, is_directory, is_there, locate, standing_directory
 from stringd.wire.result import Result
 
 
@@ -27,10 +27,10 @@ def ls(call: Call) -> Result:
 
 def list_directory(call: Call, target: FilePath, typed: str) -> Result:
     """The listing of a directory that passed the path door."""
-    if not target.real.exists():
+    if not is_there(target.real):
         hint = f"\n{target.hint}" if target.hint else ""
         raise CommandError("NOT_FOUND", f"Not found: {typed}{hint}")
-    if not target.real.is_dir():
+    if not is_directory(target.real):
         raise CommandError("INVALID_TARGET", f"Not a directory: {typed}")
     try:
         entries = [entry for entry in target.real.iterdir() if not entry.name.startswith(".")]
@@ -41,7 +41,7 @@ def list_directory(call: Call, target: FilePath, typed: str) -> Result:
 
 
 def _rows(entries: list[Path]) -> str:
-    ranked = sorted((not e.is_dir(), _collation(e.name), e.name) for e in entries)
+    ranked = sorted((not is_directory(e), _collation(e.name), e.name) for e in entries)
     rows = [f"  {name}" if is_file else f"  {name}/" for is_file, _, name in ranked]
     return "\n".join(rows) or "  (empty)"
 

@@ -18,7 +18,7 @@ from stringd.runtime.loading import load_file
 from stringd.runtime.mcp_apps import SCHEME
 from stringd.runtime.mounts import open_resource
 from stringd.runtime.page import Location, Page
-from stringd.runtime.paths import FilePath, locate
+from stringd.runtime.paths import FilePath, is_directory, is_file, locate
 from stringd.runtime.shortcuts import known_shortcuts, resolve_shortcut
 from stringd.runtime.viewing import current_page, reload, show, shown
 from stringd.runtime.web import has_web_menus, load_web, with_web_menus
@@ -161,14 +161,14 @@ def _lines(page: Page, going: Destination, path: str) -> str:
 
 
 def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awaitable[Result]:
-    if file.real.is_dir():
+    if is_directory(file.real):
         index = file.path / "string.md"
-        if not index.is_file():
+        if not is_file(index):
             call.session.directory = file.path
             return list_directory(call, file, going.typed)
         file = locate(call, str(index))
     kind = _IMAGES.get(file.path.suffix.lower())
-    if kind is not None and file.real.is_file():
+    if kind is not None and is_file(file.real):
         return _image(call, file, kind)
     if is_large(file.real):
         return _open_large(call, going, file)

@@ -7,7 +7,7 @@ from stringd.documents import Target, parse_target, tokens
 from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
 from stringd.runtime.page import path_of
-from stringd.runtime.paths import FilePath, locate
+from stringd.runtime.paths import FilePath, is_file, is_there, locate
 from stringd.runtime.shortcuts import resolve_shortcut
 
 NAME_MAX: Final = 255
@@ -77,7 +77,7 @@ def file_of(call: Call, order: Order) -> FilePath:
 
 def _named_file(call: Call, name: str) -> FilePath:
     file = locate(call, name)
-    if name.startswith("@") and not file.real.exists():
+    if name.startswith("@") and not is_there(file.real):
         target = resolve_shortcut(call.session, name[1:])
         if target is not None:
             raise CommandError(
@@ -124,7 +124,7 @@ def _without_switches(
 def _is_file(call: Call, path: str) -> bool:
     """Whether what may be a name, or a name and a text, names a file within reach."""
     try:
-        return locate(call, path).real.is_file()
+        return is_file(locate(call, path).real)
     except CommandError:
         return False
 
@@ -133,7 +133,7 @@ def _refuse_half_range(call: Call, target: Target, usage: str) -> None:
     """A mistyped range must not become part of a new file's name."""
     name, mark, rest = target.path.rpartition(":")
     mistyped = name and _HALF_RANGE.fullmatch(f"{mark}{rest}") is not None
-    if mistyped and not locate(call, target.path).real.exists():
+    if mistyped and not is_there(locate(call, target.path).real):
         raise CommandError("INVALID_TARGET", f"Not a line range: {target.path}\n{usage}")
 
 

@@ -26,7 +26,7 @@ from stringd.runtime.packages import (
     package_directory,
 )
 from stringd.runtime.page import is_web, path_of
-from stringd.runtime.paths import locate
+from stringd.runtime.paths import is_directory, locate
 from stringd.runtime.registry import Kind, unregister
 from stringd.runtime.session import Session
 from stringd.wire.result import Result
@@ -123,7 +123,7 @@ def _open_document(call: Call) -> str:
 
 async def _install_local(call: Call, source: str, wanted: Wanted) -> Result:
     file = locate(call, source)
-    if file.real.is_dir():
+    if is_directory(file.real):
         file = locate(call, str(file.path / MAIN_FILE))._replace(typed=f"{source}/{MAIN_FILE}")
     text = await asyncio.to_thread(read_text, file)
     main = file.real
