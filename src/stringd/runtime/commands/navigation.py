@@ -164,8 +164,9 @@ def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awai
     if is_directory(file.real):
         index = file.path / "string.md"
         if not is_file(index):
+            listing = list_directory(call, file, going.typed)
             call.session.directory = file.path
-            return list_directory(call, file, going.typed)
+            return listing
         file = locate(call, str(index))
     kind = _IMAGES.get(file.path.suffix.lower())
     if kind is not None and is_file(file.real):
