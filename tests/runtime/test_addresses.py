@@ -99,6 +99,9 @@ def test_an_open_document_is_where_dots_start_instead(person: Person, project: P
     person.put("page.md", "# Page\n")
     person.gets("/open page.md")
     assert person.gets("/open ./README.md", cwd=project).endswith("# Mine")
+    person.gets("/open page.md")
+    refusal = person.fails("/open ./docs/guide.md", cwd=project).message
+    assert f"It exists in {project}: use {project}/docs/guide.md" in refusal
     person.gets("/close")
     assert "# Project" in person.gets("/open ./README.md", cwd=project)
 

@@ -35,7 +35,7 @@ class FilePath(NamedTuple):
     path: Path
     real: Path
     hint: str | None = None
-    """Where a bare name that is not here was probably meant."""
+    """Where a name that is not here was probably meant."""
 
 
 def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
@@ -132,13 +132,13 @@ def _check_length(path: str) -> None:
 
 
 def _elsewhere(call: "Call", typed: str, path: str) -> str | None:
-    """A bare name never starts at the caller's directory; tell when it was meant to."""
-    bare = not typed.startswith(("/", "~", "file://")) and not _explicitly_relative(typed)
-    if call.cwd is None or not bare or is_there(Path(path)):
+    """A name that is not here but in the caller's directory was probably meant to start there."""
+    if call.cwd is None or typed.startswith(("/", "~", "file://", "..")) or is_there(Path(path)):
         return None
-    if not is_there(Path(call.cwd) / typed):
+    meant = Path(call.cwd) / typed
+    if not is_there(meant):
         return None
-    name = f"./{typed}" if _starts_at_caller(call) else str(Path(call.cwd) / typed)
+    name = f"./{typed}" if _starts_at_caller(call) else str(meant)
     return f"It exists in {call.cwd}: use {name}"
 
 
