@@ -47,15 +47,18 @@ def test_every_folder_is_listed_and_tested() -> None:
 
 
 def test_files_finds_and_searches(call: Caller) -> None:
-    folder = call.home / "my docs"
-    folder.mkdir()
+    folder = call.home / ".string" / "my docs"
+    folder.mkdir(parents=True)
     (folder / "plan $(x).md").write_text("tea & 'cake'\n", encoding="utf-8")
-    assert "my docs/" in call("app:files", "/open").content
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "other.md").write_text("tea & 'cake'\n", encoding="utf-8")
+    assert "packages/" in call("app:files", "/open").content
     found = call("app:files", f"/act.find '*.md' --dir '{folder}'")
     assert found.content == "plan $(x).md"
     hit = call("app:files", f"""/act.search "tea & 'cake'" --dir '{folder}'""")
-    assert hit.content == f"{folder}/plan $(x).md:1:tea & 'cake'"
-    assert call("app:files", f"/act.search nowhere-at-all -d '{folder}'").ok
+    assert hit.content == "./plan $(x).md:1:tea & 'cake'"
+    missed = call("app:files", f"/act.search nowhere-at-all -d '{folder}'")
+    assert missed.content == "nothing found"
     assert "plan" in call("app:files", f"/act.usage -d '{folder}'").content
 
 
