@@ -69,6 +69,19 @@ def test_the_user_and_its_home_come_from_the_environment(
     assert home.is_dir()
 
 
+def test_the_shorter_names_of_variables_count_where_ours_are_unset(
+    daemon: Daemon, env: dict[str, str], tmp_path: Path
+) -> None:
+    plain = {name: value for name, value in env.items() if not name.startswith("STRINGD_")}
+    later = {**plain, "STRING_PORT": str(daemon.port), "STRING_HOME": str(tmp_path / "first")}
+    for user in ({"STRING_USER": "una"}, {"STRING_AGENT_ID": "una"}):
+        assert run("string", "file:main", "/info", env={**later, **user}).code == 0
+        # The name the commands of an app find in their environment moves nobody.
+        later["STRING_HOME"] = str(tmp_path / "second")
+    users = {each["id"]: each for each in request(daemon.port, "GET", "/users").json["users"]}
+    assert users["una"]["home"] == str(tmp_path / "first")
+
+
 def test_a_user_stays_where_it_lives_unless_a_home_is_chosen(
     daemon: Daemon, env: dict[str, str], tmp_path: Path
 ) -> None:
@@ -134,8 +147,16 @@ def test_a_command_without_a_topic_runs_in_the_default_one(env: dict[str, str]) 
 
 
 @pytest.mark.parametrize("words", [("/open bash:dev",), ("file:main", "/open", "bash:dev")])
-def test_opening_a_topic_runs_in_that_topic(env: dict[str, str], words: tuple[str, ...]) -> None:
-    assert run("string", *words, env=env).out.startswith("<𝒞=string:bash:dev>\n")
+def test_opening_a_shell_topic_says_where_its_shell_stands(
+    env: dict[str, str], words: tuple[str, ...]
+) -> None:
+    said = "<𝒞=string:bash:dev>\nBash session info\n---\ncwd:       (no active shell)\n</𝒞>\n"
+    assert run("string", *words, env=env) == (0, said, "")
+
+
+def test_opening_an_app_runs_in_its_topic(env: dict[str, str]) -> None:
+    done = run("string", "file:main", "/open app:weather", env=env)
+    assert done.out.startswith("<𝒞=string:app:weather>\nERROR(NOT_FOUND): ")
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,15 @@ def test_every_variable_is_read() -> None:
     assert settings.runtime.show_secrets is True
 
 
+def test_the_shorter_names_count_where_ours_are_unset() -> None:
+    later = {"STRING_PORT": "4000", "STRING_DATA_DIR": "/data", "STRING_LOG": "1"}
+    settings = load_settings({**later, "STRINGD_PORT": " "})
+    assert (settings.port, settings.data_dir, settings.log) == (4000, Path("/data"), True)
+    assert load_settings({**later, "STRINGD_PORT": "5000"}).port == 5000
+    with pytest.raises(SettingsError, match="STRING_PORT must be a port"):
+        load_settings({"STRING_PORT": "0"})
+
+
 def test_flags_win_over_variables() -> None:
     environ = {"STRINGD_PORT": "4000", "STRINGD_LOG": "0"}
     settings = load_settings(environ, port="5000", runs_port="7422", log=True)

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stringd.client.daemon import UsageError, health, port_from_environment
+from stringd.client.daemon import UsageError, health, port_from_environment, setting
 
 OLDEST_PYTHON: Final = (3, 11)
 DAEMON_HOME: Final = "~/.string/daemon"
@@ -115,7 +115,7 @@ def _port(port: int) -> Check:
 
 
 def _data_directory() -> Check:
-    told = os.environ.get("STRINGD_DATA_DIR", "").strip()
+    _, told = setting("DATA_DIR")
     path = Path(told or DAEMON_HOME).expanduser().absolute()
     if not path.exists():
         parent = next(parent for parent in path.parents if parent.exists())

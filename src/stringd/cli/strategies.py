@@ -2,11 +2,11 @@
 
 import argparse
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from stringd.cli.streams import visible
+from stringd.client.daemon import setting
 from stringd.runs.errors import RunsError
 from stringd.runs.prepare import known_names
 from stringd.runs.registry import Registry
@@ -34,7 +34,7 @@ def main(name: str, argv: Sequence[str]) -> int:
 
 def data_directory() -> Path:
     """Where the daemon keeps its state: `STRINGD_DATA_DIR`, a local `.stringd`, or the home's."""
-    given = os.environ.get("STRINGD_DATA_DIR", "").strip()
+    _, given = setting("DATA_DIR")
     return Path(given) if given else Path.home() / ".string" / "daemon"
 
 

@@ -11,6 +11,7 @@ from stringd.cli.streams import secure_streams, visible
 from stringd.client.daemon import (
     UsageError,
     chosen_user,
+    default_home,
     health,
     healthy,
     knows,
@@ -88,7 +89,11 @@ def main(argv: list[str] | None = None) -> int:
         if len(options.words) == 1:
             return converse(options, topic)
         command = join(options.words[1:])
-        return once(options, opened_topic(command) or topic, command)
+        opened = opened_topic(command)
+        if opened is not None and opened.type == "bash":
+            # Whatever a shell topic gets is input of its shell, `/open` too.
+            command = "//info"
+        return once(options, opened or topic, command)
     except InvalidTopicError as error:
         return fail(f"invalid topic: {error.raw}")
     except (UsageError, TransportError) as error:
@@ -179,7 +184,7 @@ def ensure_user(connection: Connection, user: str) -> None:
     chosen = os.environ.get("STRINGD_HOME", "").strip()
     if not chosen and knows(connection, user):
         return
-    home = os.path.abspath(os.path.expanduser(chosen or f"~/.string/users/{user}"))
+    home = default_home(user)
     try:
         os.makedirs(home, mode=0o700, exist_ok=True)
     except OSError as error:

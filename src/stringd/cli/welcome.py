@@ -1,9 +1,9 @@
 """The welcome workspace of `stringd serve --welcome`."""
 
-import os
 from pathlib import Path
 from typing import Final
 
+from stringd.client.daemon import default_home, setting
 from stringd.runtime.storage import make_private_directory
 from stringd.server.app import App
 from stringd.server.settings import Settings
@@ -35,9 +35,9 @@ Nothing yet.
 
 def prepare(app: App, settings: Settings) -> str:
     """Register the default user with a home that holds a first page; return what to try next."""
-    user_id = os.environ.get("STRINGD_USER", "").strip() or "default"
+    user_id = setting("USER")[1] or "default"
     known = app.runtime.users.get(user_id)
-    home = Path(known.home) if known else default_home(user_id)
+    home = Path(known.home if known else default_home(user_id))
     make_private_directory(home)
     app.runtime.register(user_id, str(home))
     page = home / "welcome.md"
@@ -54,11 +54,6 @@ def prepare(app: App, settings: Settings) -> str:
         f"  curl http://127.0.0.1:{settings.port}/health\n\n"
         "Ctrl-C stops the daemon."
     )
-
-
-def default_home(user_id: str) -> Path:
-    """Where a user's home is unless `STRINGD_HOME` says otherwise."""
-    return Path(os.environ.get("STRINGD_HOME", "") or f"~/.string/users/{user_id}").expanduser()
 
 
 def _program() -> str:

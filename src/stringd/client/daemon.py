@@ -9,6 +9,10 @@ import sys
 from stringd.client.exec import json_object
 from stringd.client.http import Connection, TransportError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 DEFAULT_PORT = 3100
 START_TRIES = 50
 PROBE_SECONDS = 0.1
@@ -27,15 +31,34 @@ class UsageError(Exception):
     """The command line or the environment cannot be used as it is."""
 
 
+def setting(name: str, environ: "Mapping[str, str]" = os.environ) -> "tuple[str, str]":
+    """The variable that sets something, and its text: `STRINGD_<name>`, else `STRING_<name>`.
+
+    Later versions of the protocol's own programs read the shorter names, and call users agents.
+    """
+    names = [f"STRINGD_{name}", f"STRING_{name}", *(["STRING_AGENT_ID"] if name == "USER" else [])]
+    for variable in names:
+        text = environ.get(variable, "").strip()
+        if text:
+            return variable, text
+    return names[0], ""
+
+
 def port_from_environment() -> int:
     """`STRINGD_PORT`, or 3100 when it is unset or blank. Raises `UsageError`."""
-    text = os.environ.get("STRINGD_PORT", "").strip()
-    return parse_port("STRINGD_PORT", text) if text else DEFAULT_PORT
+    variable, text = setting("PORT")
+    return parse_port(variable, text) if text else DEFAULT_PORT
+
+
+def default_home(user_id: str) -> str:
+    """Where a user lives whom nobody gave a home."""
+    _, told = setting("HOME")
+    return os.path.abspath(os.path.expanduser(told or f"~/.string/users/{user_id}"))
 
 
 def chosen_user() -> str:
     """Whom a person acts as unless told: `STRINGD_USER`, the choice of `string user use`."""
-    named = os.environ.get("STRINGD_USER", "").strip()
+    _, named = setting("USER")
     if named:
         return named
     try:
@@ -55,7 +78,7 @@ def chosen_user() -> str:
 
 def config_path() -> str:
     """Where a person's own choices are kept."""
-    told = os.environ.get("STRINGD_CONFIG", "").strip()
+    _, told = setting("CONFIG")
     return os.path.abspath(os.path.expanduser(told or "~/.string/config.json"))
 
 
@@ -130,7 +153,8 @@ def _spawn(arguments: "list[str]") -> int:
     import subprocess
 
     environment = dict(os.environ)
-    environment.setdefault("STRINGD_DATA_DIR", os.path.expanduser("~/.string/daemon"))
+    _, told = setting("DATA_DIR")
+    environment["STRINGD_DATA_DIR"] = told or os.path.expanduser("~/.string/daemon")
     command = [sys.executable, "-m", "stringd", *arguments]
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _ORPHAN, *command],

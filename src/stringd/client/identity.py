@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from stringd.client.daemon import chosen_user, port_from_environment
+from stringd.client.daemon import chosen_user, default_home, port_from_environment
 
 
 class Identity(NamedTuple):
@@ -29,7 +29,7 @@ def identity(
     if not name.strip() or not name.isprintable():
         raise ValueError("a user id is printable text")
     chosen = os.fspath(home) if home else os.environ.get("STRINGD_HOME", "").strip()
-    place = Path(chosen or f"~/.string/users/{name}").expanduser().absolute()
+    place = Path(chosen or default_home(name)).expanduser().absolute()
     return Identity(
         name, str(place), bool(chosen), port_from_environment() if port is None else port
     )

@@ -1,10 +1,10 @@
 """What agents of a run can use of the rest of the daemon, and of the gate beside it."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stringd.client.daemon import default_home, setting
 from stringd.runs.tools.desk import Ports
 from stringd.runs.tools.outcome import ToolFailure
 from stringd.wire.result import response_text
@@ -35,10 +35,9 @@ class DaemonTopics:
         return response_text(result)
 
     def _user(self) -> str:
-        user_id = os.environ.get("STRINGD_USER", "").strip() or "default"
+        user_id = setting("USER")[1] or "default"
         if self._runtime.users.get(user_id) is None:
-            home = os.environ.get("STRINGD_HOME", "") or f"~/.string/users/{user_id}"
-            self._runtime.users.register(user_id, str(Path(home).expanduser()))
+            self._runtime.users.register(user_id, default_home(user_id))
         return user_id
 
 

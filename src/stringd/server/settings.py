@@ -80,7 +80,7 @@ def load_settings(
     log: bool = False,
 ) -> Settings:
     """Read the settings; flags win over variables. Raises `SettingsError`."""
-    data_dir = Path(environ.get("STRINGD_DATA_DIR", "").strip() or ".stringd").absolute()
+    data_dir = Path(daemon.setting("DATA_DIR", environ)[1] or ".stringd").absolute()
     action = _seconds(environ, "STRINGD_ACTION_TIMEOUT_MS", None)
     runtime = RuntimeSettings(
         data_dir=data_dir,
@@ -101,7 +101,7 @@ def load_settings(
         mcp_hold=_seconds(environ, "STRINGD_MCP_HOLD_MS", 45.0) or 45.0,
         queue_timeout=_seconds(environ, "STRINGD_QUEUE_TIMEOUT_MS", 60.0) or 60.0,
         allow_origins=_words(environ, "STRINGD_ALLOW_ORIGINS"),
-        log=log or _switch(environ, "STRINGD_LOG"),
+        log=log or _switch(environ, daemon.setting("LOG", environ)[0]),
         runs=_runs_settings(environ),
     )
 
@@ -164,7 +164,7 @@ def _count(environ: Mapping[str, str], name: str) -> int | None:
 
 def configured_port(environ: Mapping[str, str]) -> int:
     """The port of `STRINGD_PORT`, or the default when it is unset or blank."""
-    return parse_port("STRINGD_PORT", environ.get("STRINGD_PORT")) or DEFAULT_PORT
+    return parse_port(*daemon.setting("PORT", environ)) or DEFAULT_PORT
 
 
 def parse_port(name: str, value: str | None) -> int | None:
