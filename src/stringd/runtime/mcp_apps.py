@@ -49,6 +49,8 @@ class Mount(msgspec.Struct, frozen=True):
     resources: tuple[ResourceInfo, ...] = ()
     headers: dict[str, str] = {}
     """Sent to the address; `$NAME` in a value stands for a variable of the app."""
+    cwd: str | None = None
+    """Where the command runs: the directory it was typed in, so that its relative paths hold."""
 
 
 def with_ids(tools: Sequence[ToolInfo]) -> dict[str, ToolInfo]:

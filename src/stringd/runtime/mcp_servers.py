@@ -10,6 +10,7 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from stringd.actions.errors import ActionError
@@ -103,7 +104,8 @@ class _Server:
 
     def fits(self, mount: Mount, given: Mapping[str, str]) -> bool:
         """Whether it was started the way it would be started now."""
-        same = (mount.command, mount.url) == (self._mount.command, self._mount.url)
+        ours = self._mount
+        same = (mount.command, mount.url, mount.cwd) == (ours.command, ours.url, ours.cwd)
         return same and self._given == given
 
     def start(self, ended: Callable[[], None]) -> None:
@@ -188,9 +190,18 @@ class _Server:
                 yield client
             return
         program, *arguments = self._mount.command
-        parameters = StdioServerParameters(command=program, args=arguments, env=self._given)
+        parameters = StdioServerParameters(
+            command=program, args=arguments, env=self._given, cwd=_directory(self._mount)
+        )
         async with Client(stdio_client(parameters, complaints)) as client:  # type: ignore[arg-type]
             yield client
+
+
+def _directory(mount: Mount) -> str | None:
+    """Where a command runs. Raises `NotADirectoryError`."""
+    if mount.cwd is not None and not Path(mount.cwd).is_dir():
+        raise NotADirectoryError(f"{mount.cwd}, where it was installed from, is gone")
+    return mount.cwd
 
 
 async def describe_server(client: "Client") -> tuple[list[ToolInfo], list[ResourceInfo]]:

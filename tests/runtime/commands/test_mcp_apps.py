@@ -212,3 +212,18 @@ def test_a_program_that_is_missing_is_said_in_a_line(call: Caller) -> None:
     assert refused.content == (
         "ERROR(COMMAND_UNSUPPORTED): The MCP server could not be started: there is no such program"
     )
+
+
+def test_a_command_runs_where_it_was_typed(call: Caller, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "near.py").write_text(SERVER.read_text("utf-8"), "utf-8")
+    installed = call("file:main", f"/install --mcp near -- {sys.executable} near.py", cwd=project)
+    assert installed.ok, installed.content
+    assert call("app:near", "/act.add 1,2").content == "sum: 3"
+    project.rename(tmp_path / "moved")
+    refused = call("app:near:other", "/act.add 1,2")
+    assert refused.content == (
+        "ERROR(LOAD_ERROR): The MCP server could not be started: "
+        f"{project}, where it was installed from, is gone"
+    )

@@ -96,7 +96,8 @@ async def _install_server(call: Call) -> Result:
     url = named[1] if len(named) > 1 and is_web(named[1]) else None
     if not named or len(named) > 2 or bool(command) == bool(url) or (command and headers):
         raise InstallError(_MCP_USAGE)
-    package = await mount_server(call, named[0], Mount(tuple(command), url, headers=headers))
+    mount = Mount(tuple(command), url, headers=headers, cwd=call.cwd if command else None)
+    package = await mount_server(call, named[0], mount)
     path = package_directory(call.session.user.home, package.name) / MAIN_FILE
     return _installed(call, package, path)
 
