@@ -69,6 +69,23 @@ def test_the_user_in_use_is_the_one_string_acts_as(
     request(daemon.port, "DELETE", "/users/uma")
 
 
+def test_adding_a_known_user_moves_it_only_to_a_chosen_home(
+    daemon: Daemon, plain: dict[str, str], tmp_path: Path
+) -> None:
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    assert user(plain, "add", "tom", "--home", first).out == f"tom  {first}\n"
+    assert user(plain, "add", "tom").out == f"tom  {first}\n"
+    assert user(plain, "add", "tom", second).out == f"tom  {second}\n"
+    assert homes(daemon)["tom"] == second
+
+
+def test_a_removed_user_is_no_longer_the_one_in_use(plain: dict[str, str]) -> None:
+    for words in (("add", "ida"), ("use", "ida"), ("rm", "ida")):
+        assert user(plain, *words).code == 0
+    assert user(plain, "current").out == "default\n"
+    assert json.loads(Path(plain["STRINGD_CONFIG"]).read_text(encoding="utf-8")) == {}
+
+
 @pytest.mark.parametrize("content", ["{broken", "[]"])
 def test_a_file_that_cannot_be_read_is_not_overwritten(plain: dict[str, str], content: str) -> None:
     config = Path(plain["STRINGD_CONFIG"])

@@ -38,9 +38,11 @@ def main(words: list[str]) -> int:
         case ["current"]:
             print(visible(chosen_user()))
         case ["add", user]:
-            _store(user, f"~/.string/users/{user}")
-        case ["add" | "set-home", user, home]:
-            _store(user, home, must_exist=words[0] == "set-home")
+            _store(user, _users().get(user) or f"~/.string/users/{user}")
+        case ["add", user, home] | ["add", user, "--home", home]:
+            _store(user, home)
+        case ["set-home", user, home]:
+            _store(user, home, must_exist=True)
         case ["use", user]:
             _choose(user)
         case ["rm", user]:
@@ -73,27 +75,40 @@ def _store(user: str, typed: str, *, must_exist: bool = False) -> None:
 
 
 def _choose(user: str) -> None:
-    """Write the choice down, keeping whatever else the file holds."""
     _check(user)
+    _write_choices({**_choices(), "currentUser": user})
+    print(user)
+
+
+def _choices() -> dict[str, object]:
     path = Path(config_path())
     try:
         held = json.loads(path.read_bytes())
     except FileNotFoundError:
-        held = {}
+        return {}
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
     if not isinstance(held, dict):
         raise UsageError(f"cannot read {path}: it holds no JSON object")
-    text = json.dumps({**held, "currentUser": user}, indent=2, ensure_ascii=False)
+    return held
+
+
+def _write_choices(choices: dict[str, object]) -> None:
+    path = Path(config_path())
+    text = json.dumps(choices, indent=2, ensure_ascii=False)
     make_private_directory(path.parent)
     write_atomically(path, f"{text}\n".encode(), 0o600)
-    print(user)
 
 
 def _remove(user: str) -> None:
     reply = _connection().request("DELETE", f"/users/{quote(user, safe='')}")
     if not json.loads(reply.body).get("deleted"):
         raise UsageError(f"unknown user: {user}")
+    choices = _choices()
+    if choices.get("currentUser") == user:
+        # Else the next command would bring the user back.
+        del choices["currentUser"]
+        _write_choices(choices)
     print(user)
 
 
