@@ -247,6 +247,31 @@ def test_a_local_document_has_menus_from_the_web(person: Person, web: WebServer)
     assert person.gets("/nav site").endswith("\n[One][@site.one]")
 
 
+def test_a_local_document_includes_from_the_web(person: Person, web: WebServer) -> None:
+    part = "## P\np [@n Next](next.md)\n[!include:q](sub/q.md)\n"
+    serve(web, pages(**{"d/p.md": part, "d/sub/q.md": "## Q\nq\n", "d/next.md": "# Next\n"}))
+    person.put("own.md", f"<!-- #own -->\nown\n[!include:q]({web.url}/d/sub/q.md)\n<!-- /own -->\n")
+    gone = f"{web.url}/gone.md"
+    person.put(
+        "a.md", f"[!include:p]({web.url}/d/p.md)\n[!include:own](own.md)\n[!include:x]({gone})\n"
+    )
+    assert person.gets("/open a.md") == (
+        "Opened a.md\n---\n## P\np [Next][@n]\n## Q\nq\nown\n## Q\nq\n"
+        f"⚠ Include failed: {gone} - it could not be fetched"
+    )
+    assert person.gets("/open #p") == "Opened a.md#p\n---\n## P\np [Next][@n]\n## Q\nq"
+    assert person.gets("/open @n") == f"Opened {web.url}/d/next.md\n---\n# Next"
+    assert person.gets("/back").endswith("p [Next][@n]\n## Q\nq")
+
+
+def test_a_block_of_a_web_page_includes_what_no_other_line_does(
+    person: Person, web: WebServer
+) -> None:
+    page = "<!-- #b -->\n[!include:p](p.md)\n<!-- /b -->\n"
+    serve(web, pages(**{"w.md": page, "p.md": "## P\np\n"}))
+    assert person.gets(f"/open {web.url}/w.md").endswith("\n---\n## P\np")
+
+
 def test_no_document_sends_us_around_the_whole_web(person: Person, web: WebServer) -> None:
     menus = "".join(f"[!nav:m{n}]({web.url}/m{n})\n" for n in range(80))
     web.answer = Reply("[@a A](a.md)\n", "text/markdown")
@@ -298,14 +323,17 @@ def test_includes_that_cannot_be_had_are_asked_for_only_so_often(
     assert len(web.asked) == 51
 
 
-def test_a_menu_from_the_web_leads_to_the_web_only(person: Person, web: WebServer) -> None:
-    serve(web, pages(**{"m.md": f"[@key Key](file://{person.home}/key.md)\n"}))
+def test_a_part_from_the_web_leads_to_the_web_only(person: Person, web: WebServer) -> None:
+    key = f"file://{person.home}/key.md"
+    links = f"## L\n[@one One]({key}) [@two Two](~/key.md) [t][t]\n[t]: {key}?{'t' * 40}\n"
+    serve(web, pages(**{"m.md": f"[@key Key]({key})\n", "i.md": links}))
     person.put("key.md", "secret")
-    person.put("a.md", f"[!nav:site]({web.url}/m.md)\n# A\n")
+    person.put("a.md", f"[!nav:site]({web.url}/m.md)\n[!include:l]({web.url}/i.md)\n# A\n")
     person.gets("/open a.md")
-    refused = person.fails("/open @site.key")
-    assert refused.code == "FILE_NOT_ALLOWED"
-    assert refused.message.startswith("A web page may link only to web addresses, not to file://")
+    for name in ("@site.key", "@one", "@two", "@t"):
+        refused = person.fails(f"/open {name}")
+        assert refused.code == "FILE_NOT_ALLOWED"
+        assert refused.message.startswith("A web page may link only to web addresses, not to ")
 
 
 PRIVATE = "http://127.0.0.2:9/admin"
@@ -330,11 +358,13 @@ async def test_nothing_public_leads_to_a_private_address(tmp_path: Path, web: We
         web,
         {
             **pages(p=f"[!nav:m](m)\n# P\n{links}", m=f"[@in In]({PRIVATE})\n"),
+            **pages(i=f"## I\n{links}[!include:x]({PRIVATE}/i.md)\n"),
             "/r": moved,
             "/app": manifest,
         },
     )
     (tmp_path / "a.md").write_text(f"[!nav:site]({web.url}/m)\n[@own Own]({PRIVATE}?own)\n")
+    (tmp_path / "i.md").write_text(f"[!include:i]({web.url}/i)\n[@own Own]({PRIVATE}?own)\n")
     runtime = Runtime(RuntimeSettings(tmp_path / "data"))
     runtime.fetcher = Fetcher(lambda address: address == "127.0.0.1")
     runtime.register("u", str(tmp_path))
@@ -345,6 +375,9 @@ async def test_nothing_public_leads_to_a_private_address(tmp_path: Path, web: We
         assert REFUSED in await say(runtime, f"/install --app {web.url}/app")
         assert (await say(runtime, "/open ~/a.md")).startswith("Opened a.md\n")
         assert REFUSED in await say(runtime, "/open @site.in")
+        assert "/i.md - it could not be fetched" in await say(runtime, "/open ~/i.md")
+        for target in ("@dev", "@auto"):
+            assert REFUSED in await say(runtime, f"/open {target}")
         for asked_for in (PRIVATE, "@own"):
             said = await say(runtime, f"/open {asked_for}")
             assert said.startswith("ERROR(LOAD_ERROR): Network error fetching")

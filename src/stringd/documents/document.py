@@ -165,6 +165,12 @@ class Document:
         named = [each for each in self._declared if each.type == "include"]
         return tuple(Include(each.name, each.path) for each in named if each.name)
 
+    @property
+    def included_files(self) -> list[str]:
+        """Paths of the files the whole view shows parts of, by includes inside blocks too."""
+        named = (each for each in self.directives if each.type == "include" and each.name)
+        return [path for each in named if (path := Include("", each.path).file)]
+
     @cached_property
     def requirements(self) -> str | None:
         """Path of the setup document the text names."""

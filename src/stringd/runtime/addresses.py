@@ -85,18 +85,13 @@ def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination
     page = _open_page(call)
     if not target:
         return Destination(name, None, wanted)
-    if page is not None and (is_web(page.uri) or _is_of_web_menu(page, value)):
+    if page is not None and (is_web(page.uri) or page.is_of_web_part(value)):
         return Destination(target, _from_web_page(page, target), wanted)
     if "://" not in target and not target.startswith("/"):
         # Links in documents are written as URLs are: `my%20notes.md`.
         target = unquote(target)
     name = call.session.shown(target) if target.startswith("file://") else target
     return Destination(name, _located(call, target), wanted)
-
-
-def _is_of_web_menu(page: Page, target: str) -> bool:
-    menus = (menu for menu in page.menus.values() if is_web(menu.uri))
-    return any(entry.target == target for menu in menus for entry in menu.entries)
 
 
 def _from_web_page(page: Page, target: str) -> WebAddress:

@@ -1,5 +1,6 @@
 """Loading documents from files: the text, its menus, its includes."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from os.path import normpath, realpath
 from pathlib import Path
@@ -43,7 +44,7 @@ def load_file(call: "Call", file: FilePath) -> Page:
 def include_from_files(call: "Call", path: str, base: str) -> Included | IncludeFailure:
     """What a local document includes, checked like every other path."""
     directory = path_of(base)
-    if directory is None or is_web(path):
+    if directory is None:
         return IncludeFailure("only files can be included here")
     if not path:
         return IncludeFailure(f"there is no folder {directory.name}.source/ beside the document")
@@ -52,6 +53,22 @@ def include_from_files(call: "Call", path: str, base: str) -> Included | Include
         return Included(file.path.as_uri(), read_text(file).text)
     except CommandError as error:
         return IncludeFailure(error.message.partition("\n")[0])
+
+
+def web_includes(call: "Call", document: Document) -> Iterator[tuple[str, str]]:
+    """What a local document, or a file it includes, includes by web address: URL and base."""
+    waiting = [document]
+    seen = {document.uri}
+    while waiting:
+        page = waiting.pop()
+        for path in page.included_files:
+            if is_web(path):
+                yield path, page.uri
+                continue
+            file = include_from_files(call, path, page.uri)
+            if isinstance(file, Included) and file.uri not in seen:
+                seen.add(file.uri)
+                waiting.append(parse(file.source, file.uri))
 
 
 def absolute_menu(menu: Menu) -> Menu:

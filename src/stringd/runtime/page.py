@@ -7,7 +7,8 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from stringd.documents import Document, Included, Menu
+from stringd.documents import Document, Included, Menu, parse
+from stringd.documents.addresses import joined
 from stringd.runtime.manifest import Manifest
 from stringd.wire.exec import Meta
 
@@ -19,7 +20,7 @@ class Page:
     document: Document
     menus: dict[str, Menu] = field(default_factory=dict)
     includes: dict[tuple[str, str], Included] = field(default_factory=dict)
-    """Includes of a web page, fetched beforehand: (path, base) → text."""
+    """Includes from the web, fetched beforehand: (path, base) → text."""
     requirements: str | None = None
     """Address of the setup document, as `/open` takes it."""
     notice: str | None = None
@@ -29,7 +30,7 @@ class Page:
     public: bool = False
     """Whether it came from the public internet: then its links may not lead to this machine.
 
-    Of a local document, whether one of its menus did; only its web menus are bound by it then.
+    Of a local document, whether a part of it did; only its parts from the web are bound by it.
     """
     manifest: Manifest | None = None
     """The manifest that lists it; its relative links are looked up there first."""
@@ -42,6 +43,13 @@ class Page:
     def path(self) -> Path | None:
         """Where a local document lies; None for a web page."""
         return path_of(self.uri)
+
+    def is_of_web_part(self, target: str) -> bool:
+        """Whether a link stands in a menu or an include that came from the web."""
+        menus = (menu for menu in self.menus.values() if is_web(menu.uri))
+        return any(entry.target == target for menu in menus for entry in menu.entries) or any(
+            target in _targets(file) for file in self.includes.values()
+        )
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -110,6 +118,15 @@ class Location:
 def path_of(uri: str) -> Path | None:
     """The file a URI names, if it is a file's. Every command asks several times."""
     return Path(unquote(urlsplit(uri).path)) if uri.startswith("file://") else None
+
+
+def _targets(file: Included) -> set[str]:
+    """Where the links of an included file lead, as they are written and as they are shown."""
+    document = parse(file.source, file.uri)
+    written = [link.target for link in document.links if link.target]
+    written += document.references.values()
+    written += (shortcut.target for shortcut in document.shortcuts.values())
+    return {*written, *(joined(file.uri, target) for target in written)}
 
 
 def is_web(uri: str) -> bool:

@@ -13,7 +13,7 @@ from stringd.runtime.mcp_apps import SCHEME
 from stringd.runtime.mounts import open_resource
 from stringd.runtime.page import Location, Page, is_web, path_of
 from stringd.runtime.paths import FilePath, locate
-from stringd.runtime.web import included_web, reload_web, with_web_menus
+from stringd.runtime.web import included_web, reload_web, with_web_parts
 
 if TYPE_CHECKING:
     from stringd.runtime.call import Call
@@ -49,7 +49,7 @@ async def load_local(call: "Call", file: FilePath) -> Page:
         page = await asyncio.to_thread(load_file, call, file)
     else:
         page = load_file(call, file)
-    return await with_web_menus(call, page)
+    return await with_web_parts(call, page)
 
 
 async def reload(call: "Call", location: Location) -> Page:
@@ -77,7 +77,7 @@ def show(call: "Call", location: Location) -> str:
     document = page.document
 
     def include(path: str, base: str) -> Included | IncludeFailure:
-        if is_web(base):
+        if is_web(base) or is_web(path):
             return included_web(page, path, base)
         return include_from_files(call, path, base)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -21,7 +22,7 @@ from stringd.documents import (
 from stringd.documents.addresses import joined
 from stringd.runtime.errors import CommandError
 from stringd.runtime.files import is_binary
-from stringd.runtime.loading import absolute_menu, check_menu
+from stringd.runtime.loading import absolute_menu, check_menu, web_includes
 from stringd.runtime.manifest import Manifest, Part, read_manifest
 from stringd.runtime.page import Page, Place, is_web
 
@@ -51,13 +52,16 @@ class Source(NamedTuple):
     may_be_private: bool
     manifest: Manifest | None = None
 
-    async def read(self, url: str) -> Included:
-        """A further file of the page. Raises `CommandError`."""
+    async def read(self, url: str) -> tuple[Included, bool]:
+        """A further file of the page, and whether it came from the public internet.
+
+        Raises `CommandError`.
+        """
         part = self.manifest.find(url) if self.manifest else None
         if part is not None:
-            return Included(url, await self.text(url, part))
+            return Included(url, await self.text(url, part)), not self.may_be_private
         answer = await self.get(url)
-        return Included(answer.url, answer.text().removeprefix("\ufeff"))
+        return Included(answer.url, answer.text().removeprefix("\ufeff")), answer.public
 
     async def text(self, url: str, part: Part) -> str:
         """The text of a file the manifest lists. Raises `CommandError`."""
@@ -129,27 +133,33 @@ async def reload_web(call: "Call", place: Place) -> Page:
     return await load_web(call, place.uri, may_be_private=may_be_private, manifest=root.manifest)
 
 
-def has_web_menus(page: Page) -> bool:
-    """Whether a local document names menus by their web address."""
-    return page.path is not None and any(map(is_web, page.document.menus.values()))
+def may_have_web_parts(page: Page) -> bool:
+    """Whether a local document may name menus or includes by their web address."""
+    document = page.document
+    return page.path is not None and (
+        any(map(is_web, document.menus.values())) or bool(document.included_files)
+    )
 
 
-async def with_web_menus(call: "Call", page: Page) -> Page:
-    """A local page with the menus it names by web address; what cannot be fetched is empty.
+async def with_web_parts(call: "Call", page: Page) -> Page:
+    """A local page with the menus and includes it names by web address.
 
-    Raises `CommandError` for a menu that never ends.
+    A menu that cannot be fetched is empty. Raises `CommandError` for one that never ends.
     """
-    if not has_web_menus(page):
+    if not may_have_web_parts(page):
         return page
+    source = Source(call, may_be_private=True)
     document = page.document
     wanted = [(name, path) for name, path in document.menus.items() if is_web(path)][:MAX_MENUS]
-    found = await asyncio.gather(*(_web_menu(call, document, *each) for each in wanted))
+    found = await asyncio.gather(*(_menu(source, document, *each) for each in wanted))
+    includes, public = await _includes(source, web_includes(call, document))
     menus = {**page.menus, **{menu.name: menu for menu, _ in found}}
-    return replace(page, menus=menus, public=any(public for _, public in found))
+    public = public or any(theirs for _, theirs in found)
+    return replace(page, menus=menus, includes=includes, public=public)
 
 
 def included_web(page: Page, path: str, base: str) -> Included | IncludeFailure:
-    """What a web page includes; it was fetched with the page."""
+    """What is included from the web; it was fetched with the page."""
     return page.includes.get((path, base)) or IncludeFailure("it could not be fetched")
 
 
@@ -205,53 +215,59 @@ async def _complete(source: Source, page: Page) -> Page:
     named = islice(document.menus.items(), MAX_MENUS)
     found = await asyncio.gather(*(_menu(source, document, name, path) for name, path in named))
     empty = {name: Menu(name, path) for name, path in document.menus.items()}
-    includes: dict[tuple[str, str], Included | None] = {}
-    with suppress(TimeoutError):
-        async with asyncio.timeout(FETCH_SECONDS):
-            await _fetch_includes(source, document, includes)
+    includes, _ = await _includes(source, _wanted(document))
     setup = document.requirements
     return replace(
         page,
-        menus={**empty, **{menu.name: menu for menu in found}},
-        includes={key: text for key, text in includes.items() if text is not None},
+        menus={**empty, **{menu.name: menu for menu, _ in found}},
+        includes=includes,
         requirements=joined(page.uri, setup) if setup else None,
         public=not source.may_be_private,
     )
 
 
-async def _menu(source: Source, document: Document, name: str, path: str) -> Menu:
+async def _menu(source: Source, document: Document, name: str, path: str) -> tuple[Menu, bool]:
+    """A menu, and whether it came from the public internet; one that cannot be had is empty."""
     url = joined(document.uri, path)
     try:
-        file = await source.read(url)
+        file, public = await source.read(url)
     except CommandError:
-        file = Included(url, "")
-    return _menu_in(file, document, name)
-
-
-async def _web_menu(call: "Call", document: Document, name: str, url: str) -> tuple[Menu, bool]:
-    """A local document's menu, and whether it came from the public internet."""
-    try:
-        answer = await Source(call, may_be_private=True).get(url)
-    except CommandError:
-        return Menu(name, url), False
-    file = Included(answer.url, answer.text().removeprefix("\ufeff"))
-    return _menu_in(file, document, name), answer.public
-
-
-def _menu_in(file: Included, document: Document, name: str) -> Menu:
+        file, public = Included(url, ""), False
     check_menu(document, file)
-    return absolute_menu(parse_menu(name, file.source, file.uri))
+    return absolute_menu(parse_menu(name, file.source, file.uri)), public
+
+
+def _wanted(document: Document) -> Iterator[tuple[str, str]]:
+    return ((path, document.uri) for path in document.included_files)
+
+
+async def _includes(
+    source: Source, wanted: Iterable[tuple[str, str]]
+) -> tuple[dict[tuple[str, str], Included], bool]:
+    """The included files that can be had in time, and whether any came from the public internet."""
+    found: dict[tuple[str, str], Included | None] = {}
+    public = True  # until every answer has said otherwise
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FETCH_SECONDS):
+            public = await _fetch_includes(source, wanted, found)
+    return {key: file for key, file in found.items() if file is not None}, public
 
 
 async def _fetch_includes(
-    source: Source, document: Document, found: dict[tuple[str, str], Included | None]
-) -> None:
+    source: Source,
+    wanted: Iterable[tuple[str, str]],
+    found: dict[tuple[str, str], Included | None],
+) -> bool:
     """Fetch included files, and what they include; None for one that cannot be had."""
-    for include in document.includes:
-        key = (include.file, document.uri)
-        if key in found or not include.path or len(found) >= MAX_INCLUDED_FILES:
+    public = False
+    for path, base in wanted:
+        if (path, base) in found or len(found) >= MAX_INCLUDED_FILES:
             continue
-        found[key] = None
+        found[path, base] = None
         with suppress(CommandError):
-            text = found[key] = await source.read(joined(document.uri, include.file))
-            await _fetch_includes(source, parse(text.source, text.uri), found)
+            file, theirs = await source.read(joined(base, path))
+            found[path, base] = file
+            inner = source._replace(may_be_private=source.may_be_private and not theirs)
+            further = await _fetch_includes(inner, _wanted(parse(file.source, file.uri)), found)
+            public = public or theirs or further
+    return public

@@ -21,7 +21,7 @@ from stringd.runtime.page import Location, Page
 from stringd.runtime.paths import FilePath, is_directory, is_file, locate
 from stringd.runtime.shortcuts import known_shortcuts, resolve_shortcut
 from stringd.runtime.viewing import current_page, reload, show, shown
-from stringd.runtime.web import has_web_menus, load_web, with_web_menus
+from stringd.runtime.web import load_web, may_have_web_parts, with_web_parts
 from stringd.wire.result import Result
 
 _SHORTCUTS_SHOWN: Final = 8
@@ -174,21 +174,21 @@ def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awai
     if is_large(file.real):
         return _open_large(call, going, file)
     page = _load(call, going, file)
-    if has_web_menus(page):
-        return _open_with_web_menus(call, going, page)
+    if may_have_web_parts(page):
+        return _open_with_web_parts(call, going, page)
     result = _opened(call, page, going)
     if not going.part and page.document.default_action in page.document.actions:
         return with_default_action(call, result)
     return result
 
 
-async def _open_with_web_menus(call: Call, going: Destination, page: Page) -> Result:
-    result = _opened(call, await with_web_menus(call, page), going)
+async def _open_with_web_parts(call: Call, going: Destination, page: Page) -> Result:
+    result = _opened(call, await with_web_parts(call, page), going)
     return result if going.part else await with_default_action(call, result)
 
 
 async def _open_large(call: Call, going: Destination, file: FilePath) -> Result:
-    page = await with_web_menus(call, await asyncio.to_thread(_load, call, going, file))
+    page = await with_web_parts(call, await asyncio.to_thread(_load, call, going, file))
     result = await asyncio.to_thread(_opened, call, page, going)
     return result if going.part else await with_default_action(call, result)
 
