@@ -128,6 +128,8 @@ def test_a_page_that_is_too_large_is_refused(person: Person, web: WebServer) -> 
         ("Café".encode("latin-1"), "text/plain; charset=iso-8859-1"),
         ("Café".encode(), "text/plain"),
         ("\ufeffCafé".encode(), "text/markdown"),
+        ("\ufeffCafé".encode("utf-16-le"), "text/markdown"),
+        ("\ufeff<p>Café".encode("utf-16-be"), "text/html"),
         ("<meta charset=windows-1252><p>Café".encode("latin-1"), "text/html"),
         ("<p>Café".encode("shift_jis", "replace"), "text/html; charset=nonsense"),
     ],

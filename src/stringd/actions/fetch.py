@@ -6,12 +6,13 @@ connection goes to exactly that address.
 """
 
 import asyncio
-import codecs
 import ipaddress
 import socket
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
+
+from stringd.actions.charsets import decoded
 
 if TYPE_CHECKING:
     import httpx2
@@ -20,10 +21,6 @@ MAX_REDIRECTS: Final = 10
 CONNECT_SECONDS: Final = 10.0
 """An address that takes longer is not waited for while there is another."""
 MAX_RESPONSE_BYTES: Final = 10 * 1024 * 1024
-_NO_CHARSETS: Final = frozenset(
-    {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"}
-)
-"""Codecs that fail on most text, or take time that grows with its square."""
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BODY_HEADERS: Final = frozenset({"content-length", "content-type", "transfer-encoding"})
 
@@ -49,19 +46,7 @@ class Fetched(NamedTuple):
 
     def text(self) -> str:
         """The body decoded as it declares itself, else as UTF-8."""
-        try:
-            return self.body.decode(_charset(self.charset), "replace")
-        except LookupError:
-            return self.body.decode("utf-8", "replace")
-
-
-def _charset(declared: str | None) -> str:
-    """A declared charset, unless it is one no page is written in."""
-    try:
-        name = codecs.lookup(declared or "utf-8").name
-    except (LookupError, ValueError):
-        return "utf-8"
-    return "utf-8" if name.replace("_", "-") in _NO_CHARSETS else name
+        return decoded(self.body, self.charset, html="text/html" in self.content_type.lower())
 
 
 class Request(NamedTuple):

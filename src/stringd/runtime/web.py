@@ -1,7 +1,6 @@
 """Loading documents from the web: Markdown as it is, HTML converted, manifests unpacked."""
 
 import asyncio
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -9,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
+from stringd.actions.charsets import is_marked
 from stringd.actions.fetch import Fetched, FetchError, Request
 from stringd.documents import (
     Document,
@@ -39,10 +39,6 @@ CONVERTED: Final = (
 )
 LARGE_PAGE: Final = 256 * 1024
 """A page above this is converted outside the loop thread."""
-_META_CHARSET: Final = re.compile(
-    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", re.IGNORECASE
-)
-_META_BYTES: Final = 2048
 
 
 class Source(NamedTuple):
@@ -183,7 +179,7 @@ async def _page(answer: Fetched) -> Page:
     if "text/html" not in answer.content_type.lower():
         _check_text(answer)
         return Page(parse(answer.text().removeprefix("\ufeff"), answer.url))
-    text = _html(answer)
+    text = answer.text()
     if len(text) > LARGE_PAGE:
         markdown = await asyncio.to_thread(html_to_markdown, text)
     else:
@@ -193,20 +189,12 @@ async def _page(answer: Fetched) -> Page:
 
 
 def _check_text(answer: Fetched) -> None:
-    if answer.charset is None and is_binary(answer.body):
+    if answer.charset is None and is_binary(answer.body) and not is_marked(answer.body):
         kind = answer.content_type or "of no declared type"
         raise CommandError(
             "LOAD_ERROR",
             f"Failed to read {answer.url}: it is a binary file ({len(answer.body)} bytes, {kind}).",
         )
-
-
-def _html(answer: Fetched) -> str:
-    """HTML decoded as its header says, else as it says itself."""
-    declared = _META_CHARSET.search(answer.body, 0, _META_BYTES)
-    if answer.charset is None and declared is not None:
-        answer = answer._replace(charset=declared[1].decode("ascii"))
-    return answer.text()
 
 
 async def _complete(source: Source, page: Page) -> Page:
