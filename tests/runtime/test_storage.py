@@ -122,4 +122,5 @@ def test_a_long_name_still_fits(tmp_path: Path) -> None:
 def test_a_private_directory_is_made_with_its_parents(tmp_path: Path) -> None:
     make_private_directory(tmp_path / "a" / "b")
     make_private_directory(tmp_path / "a" / "b")
-    assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o700
+    for path in (tmp_path / "a", tmp_path / "a" / "b"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700

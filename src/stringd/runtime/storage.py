@@ -15,7 +15,10 @@ _NO_NAMELESS_FILES: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno
 
 def make_private_directory(path: Path) -> None:
     """Create a directory (and its parents) that only its owner may enter."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.is_dir():
+        return
+    make_private_directory(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_atomically(path: Path, data: bytes, mode: int) -> None:

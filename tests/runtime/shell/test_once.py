@@ -27,6 +27,19 @@ async def test_output_and_errors_come_in_the_order_they_were_written(tmp_path: P
     assert reply == Reply(Ending.COMPLETED, 3, str(tmp_path), "one\ntwo\nthree")
 
 
+async def test_a_home_that_nobody_made_yet_is_made(tmp_path: Path) -> None:
+    home = tmp_path / "people" / "ann"
+    reply = await run(home, "pwd")
+    assert (reply.cwd, reply.output) == (str(home), str(home))
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+async def test_the_directory_told_is_the_one_it_ran_in(tmp_path: Path) -> None:
+    running = OneShot("pwd", home=str(tmp_path), cwd=str(tmp_path / "gone"), base=os.environ)
+    reply = await running.reply(30.0)
+    assert (reply.cwd, reply.output) == ("/", "/")
+
+
 async def test_standard_input_is_empty(tmp_path: Path) -> None:
     assert (await run(tmp_path, "cat; echo end")).output == "end"
 

@@ -1,6 +1,7 @@
 """A live shell keeps its state and tells the truth about every command."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,15 @@ async def test_the_directory_is_exact(shell: Shell, tmp_path: Path) -> None:
     assert (await shell.run("cd ../link")).cwd == str(tmp_path / "link")
     assert (await shell.run("PWD=/lie")).cwd == str(tmp_path / "deep er")
     assert (await shell.run("unset PWD; set -u")).exit_code == 0
+
+
+async def test_a_home_that_nobody_made_yet_is_where_a_shell_starts(tmp_path: Path) -> None:
+    home = str(tmp_path / "people" / "ann")
+    shell = Shell.launch(home=home, cwd=home, base=os.environ)
+    await shell.ready()
+    reply = await shell.run("pwd")
+    await shell.close()
+    assert (reply.cwd, reply.output) == (home, home)
 
 
 async def test_a_directory_removed_under_the_shell_is_still_named(

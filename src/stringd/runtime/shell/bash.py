@@ -5,13 +5,15 @@ import secrets
 import shutil
 import socket
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.runtime.shell.child import Child, start_child
 from stringd.runtime.shell.environment import child_environment
 from stringd.runtime.shell.errors import ShellUnavailableError
 from stringd.runtime.shell.terminal import Terminal
+from stringd.runtime.storage import make_private_directory
 
 _OPTIONS: Final = ("--noprofile", "--norc", "--noediting", "-i")
 
@@ -45,7 +47,7 @@ def launch(
             child = start_child(
                 (path, *_OPTIONS),
                 environment=environment,
-                cwd=cwd if os.access(cwd, os.X_OK) else "/",
+                cwd=starting_directory(cwd, home),
                 files=(theirs.fileno(), nowhere.fileno(), nowhere.fileno()),
                 terminal=terminal.theirs,
             )
@@ -55,6 +57,14 @@ def launch(
         nowhere.close()
         theirs.close()
     return Bash(child, terminal, ours, mark)
+
+
+def starting_directory(cwd: str, home: str) -> str:
+    """Where a shell can start: `cwd`, made if it is a home that nobody made yet, else the root."""
+    if cwd == home:
+        with suppress(OSError):
+            make_private_directory(Path(home))
+    return cwd if os.access(cwd, os.X_OK) else "/"
 
 
 def bash_path() -> str:

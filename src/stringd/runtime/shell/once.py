@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from stringd.runtime.shell import wording
-from stringd.runtime.shell.bash import bash_path
+from stringd.runtime.shell.bash import bash_path, starting_directory
 from stringd.runtime.shell.child import Child, start_child
 from stringd.runtime.shell.ending import end_tree
 from stringd.runtime.shell.environment import child_environment
@@ -36,14 +36,14 @@ class OneShot:
         """Start it. Raises `ShellUnavailableError`, `UnusableInputError`."""
         if "\0" in command:
             raise UnusableInputError("Input contains a NUL character, which a shell cannot take.")
-        self._cwd = cwd
+        self._cwd = starting_directory(cwd, home)
         self._mark = secrets.token_hex(16)
         self._output = Output()
         self._loop = asyncio.get_running_loop()
         environment = child_environment(base, home=home, variables=variables, mark=self._mark)
         self._pipe, theirs = os.pipe()
         try:
-            self._child = _start(command, environment, cwd, theirs)
+            self._child = _start(command, environment, self._cwd, theirs)
         except OSError as error:
             os.close(self._pipe)
             raise ShellUnavailableError(error.strerror or str(error)) from error
@@ -112,6 +112,6 @@ def _start(command: str, environment: Mapping[str, str], cwd: str, output: int) 
         return start_child(
             (bash_path(), "-c", command),
             environment=environment,
-            cwd=cwd if os.access(cwd, os.X_OK) else "/",
+            cwd=cwd,
             files=(nothing.fileno(), output, output),
         )
