@@ -37,6 +37,24 @@ def asks(question: str) -> dict[str, Any]:
     return {"tools": [{"name": "ask_question", "args": {"question": question}}]}
 
 
+async def test_the_result_of_a_run_is_not_what_its_observer_said(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    cycle = {"name": "C", "type": "cycle", "observer": "judge", "steps": [{"agent": "writer"}]}
+    agents = {"writer": scripted("the text"), "judge": scripted("done")}
+    path = tmp_path / "judged.yaml"
+    path.write_text(
+        yaml.safe_dump({"name": "judged", "version": "1.0", "agents": agents, "flow": cycle})
+    )
+    async with connect(daemon) as client:
+        started = {"strategy": str(path), "input": "go"}
+        ended = text(await client.call_tool("run_strategy", started))
+        run_id = ended.split()[1]
+        later = await client.call_tool("wait", {"handle": run_id})
+    assert ended == f"Run {run_id} (judged) completed.\n---\nthe text"
+    assert text(later) == ended
+
+
 @proves("MCP-19")
 async def test_a_run_is_started_by_name_and_its_result_returned(daemon: Daemon) -> None:
     heard: list[str] = []

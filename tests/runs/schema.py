@@ -297,6 +297,7 @@ OPT_IN: dict[str, dict[str, Check]] = {
         "run": mapping,
         "conversation": HISTORY,
         "waiting": items(mapping),
+        "result_": text,
         "error_": _ERROR_INFO,
     },
     "run_deleted": {"runId": text},

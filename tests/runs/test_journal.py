@@ -144,8 +144,10 @@ async def test_an_interrupted_run_is_repaired_when_the_daemon_starts(tmp_path: P
         assert (run["status"], run["completedAt"] is None) == ("error", False)
         shown = await watcher.ask("get_timeline", runId="r1")
         assert shown["error"]["code"] == "INTERRUPTED"
+        assert "result" not in shown
         fixed(second, THREE, "b", "B {message}")
         assert (await resume(watcher))[-1]["result"] == "C B A"
+        assert (await watcher.ask("get_timeline", runId="r1"))["result"] == "C B A"
 
 
 async def test_a_step_that_was_put_elsewhere_in_the_file_is_done_anew(

@@ -129,7 +129,8 @@ class RunClient:
         assert isinstance(told, m.RunTimeline)
         records = [each for each in told.conversation.records if each.status != "superseded"]
         error = "" if told.error is UNSET else f"{told.error.code}: {told.error.message}"
-        result = records[-1].text if records else ""
+        said_last = records[-1].text if records else ""
+        result = said_last if told.result is UNSET else told.result
         return Standing(run_id, told.run.status, told.run.strategy_name, result, error)
 
     def _take(self, standing: Standing, message: m.DaemonMessage) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from stringd.runs.audience import Client
 from stringd.runs.consent import asked_for
@@ -14,6 +14,8 @@ from stringd.runs.store import RunStore
 from stringd.runs.timeline import AnyEvent, PromptAsked, conversation, last_error, overview
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.catalog import WaitingPrompt
+from stringd.wire.runs.codec import decode_message
+from stringd.wire.runs.types import RunOverview
 
 
 class History:
@@ -37,6 +39,7 @@ class History:
             run=seen,
             conversation=conversation(events),
             waiting=[_waiting(each) for each in read_journal(events).unfinished.unanswered],
+            result=await asyncio.to_thread(self._result, seen),
             error=last_error(events) or UNSET,
         )
 
@@ -53,6 +56,16 @@ class History:
         self._known.remove(run_id)
         self._store.delete(run_id)
         return messages.RunDeleted(run_id=run_id)
+
+    def _result(self, run: RunOverview) -> str | UnsetType:
+        """What the last broadcast says; a run of another daemon may have none."""
+        if run.status != "completed":
+            return UNSET
+        for _, frame in self._store.broadcasts(run.run_id, self._store.last_seq(run.run_id)):
+            last = decode_message(frame)
+            if isinstance(last, messages.StrategyCompleted):
+                return last.result
+        return UNSET
 
     async def _events(self, run_id: str) -> list[AnyEvent]:
         try:

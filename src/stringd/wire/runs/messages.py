@@ -126,11 +126,15 @@ class SteerUndelivered(Message, tag="steer_undelivered", kw_only=True):
 
 
 class RunTimeline(Message, tag="run_timeline", kw_only=True):
-    """Ours, in answer to `get_timeline`: overview, conversation, and what the run waits for."""
+    """Ours, in answer to `get_timeline`: overview, conversation, and what the run waits for.
+
+    The result of a completed run need not be the last thing said in it.
+    """
 
     run: RunOverview
     conversation: ConversationHistory
     waiting: list[catalog.WaitingPrompt] = []
+    result: str | UnsetType = UNSET
     error: ErrorInfo | UnsetType = UNSET
 
 
