@@ -40,6 +40,24 @@ def test_pages(html: str, expected: str) -> None:
     assert html_to_markdown(html) == expected
 
 
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("/docs/", "[a](/docs/a) [b](/b) [c](https://c.test/) [d](#d)"),
+        (
+            "https://x.test/",
+            "[a](https://x.test/a) [b](https://x.test/b) [c](https://c.test/) [d](#d)",
+        ),
+        ("", "[a](a) [b](/b) [c](https://c.test/) [d](#d)"),
+        ("//[", "[a](a) [b](/b) [c](https://c.test/) [d](#d)"),
+    ],
+)
+def test_links_start_where_the_page_says(base: str, expected: str) -> None:
+    links = {"a": "a", "b": "/b", "c": "https://c.test/", "d": "#d"}
+    body = " ".join(f"<a href={target}>{label}</a>" for label, target in links.items())
+    assert html_to_markdown(f"<head><base href='{base}'></head><p>{body}</p>") == expected
+
+
 def test_blank_lines_do_not_pile_up() -> None:
     assert "\n\n\n" not in html_to_markdown("<div><p>a</p><div></div><br><br><br><p>b</p></div>")
 

@@ -7,10 +7,11 @@ converter would escape every punctuation mark, and an agent pays for each of the
 import re
 from typing import TYPE_CHECKING, Final
 
+from stringd.documents.addresses import joined
 from stringd.documents.disarm import disarmed
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 # Deeper pages exist only to exhaust a parser; browsers stop at about 500.
 MAX_DEPTH: Final = 1000
@@ -88,10 +89,23 @@ def _content(html: str) -> str:
     if part is None:
         return ""
     part.strip_tags(_CHROME)
+    _follow_base(tree, part)
     _escape_text(part)
     _drop_action_languages(part)
     _write_marks(part)
     return part.inner_html or ""
+
+
+def _follow_base(tree: "LexborHTMLParser", part: "LexborNode") -> None:
+    """Links of a page that names another place to start from lead on from there."""
+    base = tree.css_first("base[href]")
+    start = (base.attributes.get("href") or "").strip() if base is not None else ""
+    for name in ("href", "src") if start else ():
+        for node in part.css(f"[{name}]"):
+            target = node.attributes.get(name)
+            # A fragment stays within the page, wherever its links start.
+            if target and not target.startswith("#"):
+                node.attrs[name] = joined(start, target)
 
 
 def _escape_text(part: "LexborNode") -> None:
