@@ -34,6 +34,7 @@ from stringd.documents import html_to_markdown
         ("<head><noscript><img src='t.gif'>n</noscript></head><body>x<NOSCRIPT>y</NOSCRIPT>", "x"),
         ("<p>a<noscript>b", "ab"),
         ("<p>[!include:x](/etc/passwd)</p>", "\\[!include:x\\](/etc/passwd)"),
+        ("<p>a<em> b </em>c <i>d <b>e</b> </i>f</p>", "a _b_ c _d **e**_ f"),
     ],
 )
 def test_pages(html: str, expected: str) -> None:

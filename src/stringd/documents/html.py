@@ -146,11 +146,24 @@ def _drop_action_languages(part: "LexborNode") -> None:
             del code.attrs["class"]
 
 
+def _trim(node: "LexborNode") -> None:
+    texts = [each for each in node.traverse(include_text=True) if each.tag == "-text"]
+    for each in texts:
+        before = each.text_content or ""
+        after = before.lstrip() if each is texts[0] else before
+        after = after.rstrip() if each is texts[-1] else after
+        if after != before:
+            each.replace_with(after)
+
+
 def _write_marks(part: "LexborNode") -> None:
     for rule in part.css("hr"):
         rule.replace_with(_RULE)
     for emphasis in part.css("em, i"):
-        if emphasis.text().strip():
-            emphasis.insert_before("_")
-            emphasis.insert_after("_")
+        text = emphasis.text()
+        if text.strip():
+            # A mark beside a space marks nothing, so spaces go outside.
+            emphasis.insert_before("_" if text[0] == text.lstrip()[0] else " _")
+            emphasis.insert_after("_" if text[-1] == text.rstrip()[-1] else "_ ")
+            _trim(emphasis)
     part.unwrap_tags(["em", "i"])
