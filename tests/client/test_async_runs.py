@@ -64,6 +64,15 @@ async def test_a_failed_run_is_an_exception_with_its_code(daemon: Daemon, tmp_pa
     assert caught.value.code
 
 
+async def test_a_strategy_is_found_by_its_name(daemon: Daemon, tmp_path: Path) -> None:
+    async with AsyncRuns(daemon.port) as runs:
+        assert "hello" in [each.name for each in await runs.strategies(str(tmp_path))]
+        run = await runs.run("hello", "world", cwd=str(tmp_path))
+        assert (await run.result()).startswith("Hello! You said: world")
+        with pytest.raises(RequestFailedError, match="Strategy file not found: helo"):
+            await runs.prepare("helo", cwd=str(tmp_path))
+
+
 async def test_prompts_are_answered_and_steering_is_heard(daemon: Daemon, tmp_path: Path) -> None:
     ask = {"tools": [{"name": "ask_question", "args": {"question": "Why?"}}]}
     asking = scripted(ask, "thanks", tools=["ask_question"])

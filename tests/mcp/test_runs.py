@@ -75,6 +75,15 @@ async def test_a_run_is_started_by_name_and_its_result_returned(daemon: Daemon) 
     assert any(message.startswith("hello: ") for message in heard)
 
 
+async def test_a_name_nothing_has_is_answered_with_those_there_are(daemon: Daemon) -> None:
+    async with connect(daemon) as client:
+        refused = await client.call_tool("run_strategy", {"strategy": "helo"})
+    assert refused.is_error
+    assert text(refused) == (
+        "ERROR(PREPARE_FAILED): Strategy file not found: helo\nStrategies at hand: hello"
+    )
+
+
 async def test_input_a_run_waits_for_is_given_with_answer(daemon: Daemon, tmp_path: Path) -> None:
     path = write(tmp_path, "you", "echo", you={"type": "user"}, echo={"model": "demo/echo"})
     async with connect(daemon) as client:

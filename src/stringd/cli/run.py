@@ -90,7 +90,10 @@ def find_strategy(name: str) -> tuple[Path, str | None]:
     found = discover(Path.cwd(), data_directory()).strategies
     match = [each for each in found if name in (each.name, each.label, each.path.stem)]
     if not match:
-        raise UsageError(f"no strategy file or discovered strategy is called '{name}'")
+        raise UsageError(
+            f"no strategy file or discovered strategy is called '{name}'; "
+            "stringd strategies lists those there are"
+        )
     return match[0].path.resolve(), str(match[0].manifest) if match[0].manifest else None
 
 

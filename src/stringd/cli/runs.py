@@ -86,6 +86,10 @@ async def _show(port: int, args: argparse.Namespace) -> int:
             print(visible(f"\nyou:\n  {said[record.id]}"))
         text = record.text.replace("\n", "\n  ")
         print(visible(f"\n{record.agent_name}:\n  {text}"))
+    records = answer.conversation.records
+    if isinstance(answer.result, str) and records and answer.result != records[-1].text:
+        result = answer.result.replace("\n", "\n  ")
+        print(visible(f"\nresult:\n  {result}"))
     for waiting in answer.waiting:
         print(visible(f"\n? {_asked(waiting)}"))
     if isinstance(answer.error, ErrorInfo):

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from itertools import count
+from pathlib import PurePath
 from types import TracebackType
 from typing import Final, Literal, Self
 
@@ -21,11 +22,13 @@ from stringd.client.identity import working_directory
 from stringd.client.runs import RequestFailedError, RunsClient, RunsError, UnreachableError
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
+from stringd.wire.runs.catalog import DiscoveredStrategy
 from stringd.wire.runs.types import RunOverview
 
 Decision = Literal["allow", "deny", "allow-session", "deny-session"]
 SteerMode = Literal["call", "steer"]
 RETRY_SECONDS: Final = 0.2
+FILE_ENDINGS: Final = (".yaml", ".yml", ".json", ".jsonc")
 
 
 class RunFailedError(Exception):
@@ -78,14 +81,19 @@ class AsyncRuns:
         model: str | None = None,
         manifest: str | None = None,
     ) -> m.RunPrepared:
-        """Load a strategy for a new run, or an earlier run by its id. Raises `RunsError`."""
+        """Load a strategy for a new run, or an earlier run by its id. Raises `RunsError`.
+
+        A strategy is a file, or the name of one that `strategies` lists.
+        """
+        directory = cwd or (working_directory() if run_id is None else None)
+        found = await self._called(strategy, directory) if strategy else None
         answer = await self.ask(
             r.PrepareRun(
                 run_id=run_id or UNSET,
-                strategy_path=strategy or UNSET,
-                cwd=cwd or (working_directory() if run_id is None else None) or UNSET,
+                strategy_path=(found.path if found else strategy) or UNSET,
+                cwd=directory or UNSET,
                 model_override=model or UNSET,
-                manifest_path=manifest or UNSET,
+                manifest_path=manifest or (found.manifest_path if found else UNSET),
             )
         )
         assert isinstance(answer, m.RunPrepared)
@@ -153,6 +161,12 @@ class AsyncRuns:
         """Stop a run. One that does not run is left alone."""
         await self._tell(r.StopRun(run_id=run_id))
 
+    async def strategies(self, cwd: str | None = None) -> list[DiscoveredStrategy]:
+        """What can be run from a directory, by default the working directory."""
+        answer = await self.ask(r.DiscoverStrategies(cwd=cwd or working_directory() or UNSET))
+        assert isinstance(answer, m.DiscoveredStrategies)
+        return answer.strategies
+
     async def runs(self, cwd: str | None = None) -> list[RunOverview]:
         """Every run on disk, newest first; those of one directory when given."""
         answer = await self.ask(r.ListRuns(cwd=cwd or UNSET))
@@ -189,6 +203,17 @@ class AsyncRuns:
         """Stop telling a handle about its run."""
         if handle in self._handles:
             self._handles.remove(handle)
+
+    async def _called(self, name: str, cwd: str | None) -> DiscoveredStrategy | None:
+        """The strategy of that name; None for the path of a file."""
+        if "/" in name or name.endswith(FILE_ENDINGS):
+            return None
+        try:
+            found = await self.strategies(cwd)
+        except RequestFailedError:
+            # Other daemons do not tell what there is.
+            return None
+        return next((s for s in found if name in (s.name, s.label, PurePath(s.path).stem)), None)
 
     async def _begin(self, run_id: str, request: r.StartRun | r.ContinueRun) -> "RunHandle":
         # It listens before the run starts, so that the first event is not missed.

@@ -60,9 +60,13 @@ class RunTools:
         """Start a run and follow it."""
         path = await self._runs.find(arguments.strategy, caller.cwd)
         async with RunClient(self._runs) as client:
-            prepared = await client.ask(
-                r.PrepareRun(run_id=_new_run_id(path), strategy_path=path, cwd=caller.cwd or UNSET)
+            prepare = r.PrepareRun(
+                run_id=_new_run_id(path), strategy_path=path, cwd=caller.cwd or UNSET
             )
+            try:
+                prepared = await client.ask(prepare)
+            except ToolError as error:
+                raise ToolError(f"{error}\n{await _at_hand(client, caller)}") from None
             assert isinstance(prepared, m.RunPrepared)
             standing = Standing(prepared.run_id, strategy=prepared.strategy_name)
             await client.tell(r.StartRun(run_id=prepared.run_id, input=arguments.input))
@@ -157,6 +161,13 @@ def describe(standing: Standing) -> Outcome:
     if any(isinstance(prompt, m.RequestPermission) for prompt in standing.prompts):
         lines.append(f'{NOT_HERE} Call wait with handle "{standing.run_id}" to go on waiting.')
     return said("\n".join(lines))
+
+
+async def _at_hand(client: RunClient, caller: Caller) -> str:
+    """Which strategies could have been meant."""
+    found = await client.ask(r.DiscoverStrategies(cwd=caller.cwd or UNSET))
+    assert isinstance(found, m.DiscoveredStrategies)
+    return f"Strategies at hand: {', '.join(each.name for each in found.strategies)}"
 
 
 def _new_run_id(path: str) -> str:
