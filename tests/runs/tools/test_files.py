@@ -37,6 +37,30 @@ async def test_reading_tells_lines_size_and_hash(
     assert content == "two\nthree\n"
 
 
+async def test_what_was_cut_off_is_not_counted_as_shown(
+    server: RunsServer, watcher: Watcher, work: Path
+) -> None:
+    (work / "f.txt").write_text("one\ntwo\nthree\n", "utf-8")
+    args = {"path": "f.txt", "startLine": 2, "maxBytes": 5}
+    used = await use(server, watcher, work, ("read_file", args))
+    head, _, content = used.output.partition("\n")
+    assert head.startswith("f.txt (lines 2-3 of 4, ")
+    assert head.endswith(", truncated)")
+    assert content == "two\nt"
+
+
+async def test_a_link_is_found_under_its_own_name(
+    server: RunsServer, watcher: Watcher, work: Path
+) -> None:
+    (work / "sub").mkdir()
+    (work / "f.txt").write_text("f", "utf-8")
+    (work / "sub" / "link.txt").symlink_to("../f.txt")
+    calls: list[Call] = [("glob", {"pattern": "**/*.txt"})]
+    calls.append(("glob", {"pattern": "*.txt", "root": "sub"}))
+    used = await use(server, watcher, work, *calls)
+    assert used.outputs == ["f.txt\nsub/link.txt", "sub/link.txt"]
+
+
 async def test_binary_files_are_not_poured_into_the_model(
     server: RunsServer, watcher: Watcher, work: Path
 ) -> None:
@@ -240,6 +264,7 @@ async def test_moving_checks_the_hash_and_the_target(
         "not_found",
         None,
     ]
+    assert "Next step: choose another toPath, or pass overwrite" in used.outputs[0]
     assert (work / "g").read_text("utf-8") == "f"
     assert not (work / "f").exists()
     assert (await watcher.ask("trash_list", cwd=str(work)))["totalEntries"] == 1

@@ -132,12 +132,11 @@ def missing(place: Place) -> ToolFailure:
     )
 
 
-def exists(place: Place) -> ToolFailure:
+def exists(
+    place: Place, next_step: str = "read it, then use write_file or edit_file"
+) -> ToolFailure:
     return ToolFailure(
-        "already_exists",
-        f"{place.shown} exists already",
-        path=place.shown,
-        next_step="read it, then use write_file or edit_file",
+        "already_exists", f"{place.shown} exists already", path=place.shown, next_step=next_step
     )
 
 

@@ -112,7 +112,7 @@ class Glob(CheckedTool[GlobArguments]):
         truncated = len(found) > limit
         matches = [
             {
-                "path": named(entry),
+                "path": _named(root, entry),
                 "type": entry.type,
                 "size": entry.size,
                 "mtime": moment(entry.mtime),
@@ -143,8 +143,6 @@ class Glob(CheckedTool[GlobArguments]):
         return list(islice(fitting(), limit))
 
 
-def named(entry: Entry) -> str:
+def _named(root: Place, entry: Entry) -> str:
     """A found path as the model should say it: relative to the workspace when inside."""
-    if entry.type == "symlink":
-        return entry.below if entry.place.inside is None else entry.place.shown
-    return entry.place.shown
+    return entry.below if root.inside == globs.ROOT else f"{root.shown}/{entry.below}"

@@ -100,7 +100,7 @@ class RestoreFile(CheckedTool[RestoreFileArguments]):
 
 def _put_back(place: Place, data: bytes, mode: int) -> None:
     if disk.is_there(place):
-        raise disk.exists(place)
+        raise disk.exists(place, "choose another targetPath")
     disk.make_parents(place)
     disk.create(place, data, mode)
 
@@ -151,7 +151,7 @@ class MoveFile(CheckedTool[MoveFileArguments]):
         if not disk.is_there(target):
             return None
         if not overwrite or target == source:
-            raise disk.exists(target)
+            raise disk.exists(target, "choose another toPath, or pass overwrite")
         trashed = _to_trash(context, target, disk.read(target))
         disk.remove(target)
         return trashed

@@ -67,6 +67,8 @@ def _text(place: Place, content: disk.Content, args: ReadFileArguments, limit: i
     truncated = len(raw) > limit
     # A cut must not leave half a character behind.
     kept = raw[:limit].decode("utf-8", "ignore" if truncated else "replace")
+    if truncated:
+        end = start + kept.count("\n")
     data = _facts(content, start, end, len(lines), truncated=truncated)
     data |= {"content": kept, "encoding": "utf-8", "binary": False}
     data |= {"newlineStyle": found.newlines, "hasBom": found.bom}
