@@ -66,7 +66,7 @@ def test_issues_carry_their_path() -> None:
 def test_a_choice_reports_the_branch_that_only_breaks_a_bound() -> None:
     shape = Either((Fields({"type": Literal("a")}), Fields({"name": Text()})))
     assert shape.check({"name": "x", "extra": 1}) == [
-        Issue((), "Unrecognized key(s) in object: 'extra'", fatal=False)
+        Issue((), "Unrecognized key(s) in object: 'extra'", fatal=False, about=("extra",))
     ]
 
 

@@ -12,12 +12,16 @@ Path = tuple[str | int, ...]
 
 
 class Issue(NamedTuple):
-    """`inner` says why the branch the author most likely meant does not fit either."""
+    """`inner` says why the branch the author most likely meant does not fit either.
+
+    `about` is the path of a key that should not be there, when that is the problem.
+    """
 
     path: Path
     problem: str
     fatal: bool = True
     inner: tuple["Issue", ...] = ()
+    about: Path = ()
 
     def leaves(self) -> list["Issue"]:
         """The issues at the bottom: what to mend, without the choices around it."""
@@ -172,7 +176,8 @@ class Fields(NamedTuple):
         extra = [key for key in value if key not in self.required and key not in self.optional]
         if self.strict and extra:
             names = ", ".join(f"'{key}'" for key in extra)
-            issues.append(Issue(path, f"Unrecognized key(s) in object: {names}", fatal=False))
+            problem, first = f"Unrecognized key(s) in object: {names}", (*path, str(extra[0]))
+            issues.append(Issue(path, problem, fatal=False, about=first))
         return issues
 
     def _known(self, value: Mapping[str, Any], path: Path) -> list[Issue]:

@@ -98,12 +98,12 @@ def test_yaml_is_version_1_2(tmp_path: Path) -> None:
 PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"name": None}, "name: Expected string, received null (s.yaml:9:1)"),
     ({"name": ""}, "name: String must contain at least 1 character(s)"),
-    ({"extra": 1}, ": Unrecognized key(s) in object: 'extra'"),
+    ({"extra": 1}, ": Unrecognized key(s) in object: 'extra' (s.yaml:4:1)"),
     ({"defaults": {}}, ": Unrecognized key(s) in object: 'defaults'"),
     ({"agents": []}, "agents: Expected object, received array"),
     (
         {"agents": {"a": {**LLM, "temperature": 1}}},
-        "agents.a: Unrecognized key(s) in object: 'temp",
+        "agents.a: Unrecognized key(s) in object: 'temperature' (s.yaml:4:5)",
     ),
     ({"agents": {"a": {"model": 5}}}, "agents.a: Invalid input"),
     ({"agents": {"a": {"model": 5}}}, "agents.a.model: Expected string, received number"),

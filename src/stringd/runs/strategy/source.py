@@ -35,7 +35,7 @@ class Source:
         return "\n      ".join(self._line(each) for each in (issue, *issue.leaves()))
 
     def _line(self, issue: Issue) -> str:
-        line, column = self.place(issue.path)
+        line, column = self.place(issue.about or issue.path)
         return f"{dotted(issue.path)}: {issue.problem} ({self.path}:{line}:{column})"
 
 
