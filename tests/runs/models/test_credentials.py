@@ -1,5 +1,6 @@
 """Where keys are found, and that they do not leak."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,15 @@ def test_every_known_secret_is_masked(tmp_path: Path) -> None:
     store.save("b", CustomData({"nested": {"apiKey": "key-cccccc"}}))
     said = "x sk-from-env token-aaaaaa token-bbbbbb key-cccccc y"
     assert store.mask(said) == "x [hidden] [hidden] [hidden] [hidden] y"
+
+
+def test_only_what_is_known_of_a_credential_is_written(tmp_path: Path) -> None:
+    store = credentials(tmp_path)
+    store.save("a", OauthToken("token"))
+    store.save("b", CustomData({}))
+    kept = json.loads((tmp_path / "c.json").read_text("utf-8"))["$global"]
+    assert kept["a"] == {"type": "oauth", "accessToken": "token"}
+    assert kept["b"] == {"type": "custom", "data": {}}
 
 
 def test_custom_data_holds_the_key_of_a_server_of_ones_own(tmp_path: Path) -> None:

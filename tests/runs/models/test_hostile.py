@@ -140,6 +140,7 @@ async def test_an_error_inside_the_stream_is_quoted_after_what_arrived(
     error = messages[-1]["error"]
     assert error["code"] == "EXECUTION_ERROR"
     assert "overloaded" in error["message"]
+    assert error["message"].count(form.model) == 1
     assert "after 6 characters" in error["message"]
     assert len(provider.asked) == 1
     assert form.name == "ollama" or KEY not in json.dumps(messages)

@@ -49,7 +49,9 @@ class ApiKey(msgspec.Struct, tag_field="type", tag="api", frozen=True):
     key: str
 
 
-class OauthToken(msgspec.Struct, tag_field="type", tag="oauth", rename="camel", frozen=True):
+class OauthToken(
+    msgspec.Struct, tag_field="type", tag="oauth", rename="camel", frozen=True, omit_defaults=True
+):
     access_token: str
     refresh_token: str | None = None
     expires_at: float | None = None

@@ -155,7 +155,8 @@ class _Heard:
         """Before the first event another try costs nothing; after it the run must end here."""
         if not self.began:
             return ProviderFailure(message, status, headers)
-        return ModelError(f"{self._name}: {message} (after {self._characters} characters of text)")
+        lead = "" if message.startswith(self._name) else f"{self._name}: "
+        return ModelError(f"{lead}{message} (after {self._characters} characters of text)")
 
 
 def _reason(error: BaseException) -> str:
