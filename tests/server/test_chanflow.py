@@ -173,6 +173,14 @@ def test_blocks_of_one_topic_run_in_order(person: Person) -> None:
     assert person.read("log2") == b"0\n1\n2\n3\n4\n"
 
 
+def test_a_text_may_hold_any_number_of_blocks_and_topics(person: Person) -> None:
+    text = "".join(block(f"file:t{n}", f"/set {{n}} = {n}") for n in range(150))
+    text += "".join(block("file:one", f"/set {{n}} = {n}") for n in range(150))
+    expected = [(f"file:t{n}", f'✓ {{n}} = "{n}"') for n in range(150)]
+    expected += [("file:one", f'✓ {{n}} = "{n}"') for n in range(150)]
+    assert replies(person.chanflow(text)) == expected
+
+
 def test_a_busy_topic_waits_for_its_turn_and_others_do_not(person: Person) -> None:
     done = threading.Event()
     with Blocked(person, "file:busy") as blocked:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
 
 _HEAD: Final = b"Content-Type: text/plain; charset=utf-8\r\n" + CORS_HEADERS
-MAX_BLOCKS: Final = 100
-"""More blocks than this in one text are a mistake, not a plan."""
+SIDE_BY_SIDE: Final = 100
+"""Topics of one text that run at once; a text may name any number of them."""
 
 
 class ChanFlowEndpoint:
@@ -35,10 +35,7 @@ class ChanFlowEndpoint:
     async def __call__(self, request: Request) -> Response:
         user_id = require_user(self._runtime, request)
         text, cwd = _text_and_directory(request)
-        blocks = chanflow.parse(text)
-        if len(blocks) > MAX_BLOCKS:
-            raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
-        replies = await self._run_all(user_id, blocks, cwd)
+        replies = await self._run_all(user_id, chanflow.parse(text), cwd)
         return Response(200, _HEAD, chanflow.join(replies).encode("utf-8", "replace"))
 
     async def _run_all(
@@ -60,12 +57,15 @@ class ChanFlowEndpoint:
                 invalid = Result.error("INVALID_TARGET", str(error))
                 replies[index] = _reply(_shown_topic(block.topic), invalid)
 
+        free = asyncio.Semaphore(SIDE_BY_SIDE)
+
         async def run_lane(topic: str, indexes: list[int]) -> None:
-            for index in indexes:
-                block = blocks[index]
-                assert isinstance(block, chanflow.Block)
-                result = await self._turns.run(user_id, parse_topic(topic), block.payload, cwd)
-                replies[index] = _reply(topic, result)
+            async with free:
+                for index in indexes:
+                    block = blocks[index]
+                    assert isinstance(block, chanflow.Block)
+                    result = await self._turns.run(user_id, parse_topic(topic), block.payload, cwd)
+                    replies[index] = _reply(topic, result)
 
         await asyncio.gather(*(run_lane(topic, indexes) for topic, indexes in lanes.items()))
         return replies
