@@ -114,6 +114,13 @@ def test_mistakes_are_told_in_one_line(daemon: Daemon, args: list[str], told: st
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_result_that_was_not_said_last_is_shown(daemon: Daemon) -> None:
+    path = str(EXAMPLES / "research-with-critic.yaml")
+    assert stringd(daemon, "run", path, "--run-id", "judged", "-i", "x").returncode == 0
+    shown = stringd(daemon, "runs", "show", "judged").stdout
+    assert "critic:\n  ==OK==\n  Print it.\n\nresult:\n  Heat pumps move" in shown
+
+
 def test_runs_are_listed_shown_and_resumed(daemon: Daemon) -> None:
     source = strategy(sequential("a", "b"), a=scripted("one"), b=scripted({"error": "later"}))
     path = write(daemon, "two.yaml", source)
@@ -249,6 +256,8 @@ def test_what_a_run_waits_for_is_shown_with_it(daemon: Daemon, agent: Json, told
     terminal = Terminal(daemon, "run", path, "--run-id", run_id, "--plain")
     terminal.until(told)
     assert f"\n? {told}\n" in stringd(daemon, "runs", "show", run_id).stdout
+    way_on = f"  ? {told}; answer with: stringd runs resume {run_id}\n"
+    assert way_on in stringd(daemon, "runs").stdout
     terminal.child.send_signal(signal.SIGINT)
     assert terminal.ended() == 130
     assert told not in stringd(daemon, "runs", "show", run_id).stdout

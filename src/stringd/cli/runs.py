@@ -54,16 +54,26 @@ async def _list(port: int, args: argparse.Namespace) -> int:
     async with RunsClient(port) as client:
         here = {"cwd": str(Path.cwd())} if args.here else {}
         answer = await client.ask(r.ListRuns(**here))
-    runs = answer.runs if isinstance(answer, m.RunList) else []
-    if args.json:
-        print(msgspec.json.encode(runs).decode())
-        return 0
-    if not runs:
-        print("no runs yet; try: stringd run <strategy>")
-    width = max((len(run.run_id) for run in runs), default=0)
-    for run in runs:
-        print(visible(_line(run, width)))
+        runs = answer.runs if isinstance(answer, m.RunList) else []
+        if args.json:
+            print(msgspec.json.encode(runs).decode())
+            return 0
+        if not runs:
+            print("no runs yet; try: stringd run <strategy>")
+        width = max((len(run.run_id) for run in runs), default=0)
+        for run in runs:
+            print(visible(_line(run, width)))
+            for asked in await _waits(client, run):
+                print(visible(f"  ? {asked}; answer with: stringd runs resume {run.run_id}"))
     return 0
+
+
+async def _waits(client: RunsClient, run: RunOverview) -> list[str]:
+    """What a live run wants of somebody."""
+    if run.status != "running":
+        return []
+    told = await client.ask(r.GetTimeline(run_id=run.run_id))
+    return [_asked(each) for each in told.waiting] if isinstance(told, m.RunTimeline) else []
 
 
 def _line(run: RunOverview, width: int) -> str:
