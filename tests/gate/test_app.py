@@ -258,6 +258,17 @@ def test_a_signal_answers_open_requests_and_leaves_everything_tidy(
 
 
 @proves("GATE-END-01")
+def test_a_signal_that_another_thread_gets_ends_the_gate_too(gate: RunningGate) -> None:
+    with gate.ask(request(["true"])) as connection:
+        gate.terminal.wait_for(QUESTION)
+        pid = gate.terminal.process.pid
+        threads = {int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()}
+        os.kill(max(threads - {pid}), signal.SIGTERM)
+        assert answer(connection)["message"] == "daemon shutting down"
+    assert gate.terminal.process.wait(PATIENCE) == -signal.SIGTERM
+
+
+@proves("GATE-END-01")
 def test_a_terminal_that_is_closed_ends_the_gate(gate: RunningGate) -> None:
     with gate.ask(request(["true"])) as connection:
         gate.terminal.wait_for(QUESTION)

@@ -88,6 +88,8 @@ class _Gate:
         self._server.leave()
 
     def _install_signals(self) -> None:
+        # If another thread gets the signal, or we are about to wait, nothing else ends the wait.
+        signal.set_wakeup_fd(self._server.alarm, warn_on_full_buffer=False)
         for number in _ENDING:
             signal.signal(number, self._on_ending)
         signal.signal(signal.SIGCONT, self._on_continue)

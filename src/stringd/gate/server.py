@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Final, Protocol
 
 from stringd import __version__
@@ -58,7 +59,9 @@ class Server:
         self._sessions = sessions
         self._log = log
         self._selector = selectors.DefaultSelector()
-        self._wakeup = Signal()
+        # A pipe, because a signal handler below Python's writes single bytes.
+        self._wakeup, self.alarm = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        """Whoever writes to the alarm ends the loop's wait."""
         self._returned: deque[socket.socket] = deque()
         # By process, each in the order of arrival.
         self._handshakes: dict[int, list[_Handshake]] = {}
@@ -69,7 +72,7 @@ class Server:
     def leave(self) -> None:
         """End the loop soon. Safe from signal handlers and other threads."""
         self._leaving = True
-        self._wakeup.set()
+        self._wake()
 
     def run(self) -> None:
         """Accept and serve until `leave`."""
@@ -93,8 +96,14 @@ class Server:
     def close(self) -> None:
         """Give the loop's own descriptors back, after `drain`."""
         self._selector.close()
-        self._wakeup.close()
+        os.close(self._wakeup)
+        os.close(self.alarm)
         self.stopping.close()
+
+    def _wake(self) -> None:
+        # A full pipe wakes as well.
+        with suppress(BlockingIOError):
+            os.write(self.alarm, b"\0")
 
     def _turn(self) -> None:
         for key, _ in self._selector.select(self._patience()):
@@ -102,8 +111,8 @@ class Server:
                 for _ in range(_ACCEPT_BATCH):
                     if not self._accept():
                         break
-            elif key.fileobj is self._wakeup:
-                _swallow(self._wakeup.fileno())
+            elif key.fileobj == self._wakeup:
+                os.read(self._wakeup, _READ_BYTES)
             else:
                 key.data.ready()
         self._see_off()
@@ -226,7 +235,7 @@ class Server:
             caller.reply(Response("", Status.ERROR, message="internal error", version=__version__))
         finally:
             self._returned.append(connection)
-            self._wakeup.set()
+            self._wake()
             # Last, because whoever drains us waits for the threads that are still listed.
             self._threads.discard(threading.current_thread())
 
@@ -354,10 +363,3 @@ def _executable(pid: int) -> str:
         return os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115  (a deleted file's name is no path)
     except OSError:
         return "(unknown)"
-
-
-def _swallow(descriptor: int) -> None:
-    try:
-        os.read(descriptor, 8)
-    except BlockingIOError:
-        return
