@@ -108,9 +108,10 @@ async def test_cancelling_hangs_up_and_nothing_runs(home: Path) -> None:
 
 
 def test_a_gate_that_is_not_there_is_told_at_once_with_the_way_on(home: Path) -> None:
-    with pytest.raises(
-        GateNotRunningError, match="Start it in a terminal of your own: stringd gate"
-    ):
+    way_on = "Start it in a terminal of your own: stringd gate"
+    with pytest.raises(GateNotRunningError, match=f"{way_on}$"):
+        Gate(str(home / "stringd-gate.sock")).ping()
+    with pytest.raises(GateNotRunningError, match=f"{way_on} --socket {home}/none.sock$"):
         Gate(str(home / "none.sock")).ping()
 
 

@@ -92,6 +92,7 @@ async def test_without_a_gate_the_model_is_told_whom_to_ask(
         result = await client.call_tool("execute", {})
     assert result.is_error
     assert f"stringd gate is not running (socket not found at {tmp_path}/nowhere)" in text(result)
+    assert f"ask them to run `stringd gate --socket {tmp_path}/nowhere` in" in text(result)
     assert "another way" in text(result)
 
 

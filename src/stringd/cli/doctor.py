@@ -145,11 +145,11 @@ def _elsewhere(path: Path) -> str:
 
 def _gate() -> Check:
     try:
-        from stringd.client.gate import Gate, GateClientError
+        from stringd.client.gate import Gate, GateClientError, starting
     except ImportError:
         return Check("gate", "off", "not installed")
     gate = Gate()
-    start = "in a terminal of your own: stringd gate"
+    start = f"in a terminal of your own: {starting(gate.path)}"
     if not Path(gate.path).exists():
         return Check("gate", "off", f"not running; no socket at {gate.path}", start)
     try:

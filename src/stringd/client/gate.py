@@ -5,6 +5,7 @@ Neither ever repeats a request by itself: what may have been executed is asked f
 
 import asyncio
 import os
+import shlex
 import socket
 import struct
 import uuid
@@ -18,6 +19,7 @@ from stringd import __version__
 from stringd.wire.gate import (
     LARGE_LINE,
     MAX_RESPONSE_BYTES,
+    SOCKET_NAME,
     STOPS,
     Action,
     Request,
@@ -48,12 +50,18 @@ class GateNotRunningError(GateClientError):
     def __init__(self, path: str) -> None:
         super().__init__(
             f"stringd gate is not running (nothing answers at {path}). "
-            "Start it in a terminal of your own: stringd gate"
+            f"Start it in a terminal of your own: {starting(path)}"
         )
 
 
 class NoAnswerError(GateClientError):
     """The gate did not answer in time. The command may or may not have run."""
+
+
+def starting(path: str) -> str:
+    """What a person types to have a gate there, whatever directory they stand in."""
+    everywhere = path.endswith(f"/{SOCKET_NAME}")
+    return "stringd gate" if everywhere else f"stringd gate --socket {shlex.quote(path)}"
 
 
 def default_socket(env: Mapping[str, str] | None = None) -> str:

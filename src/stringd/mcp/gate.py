@@ -6,7 +6,13 @@ from typing import Annotated, Final
 import msgspec
 
 from stringd import __version__
-from stringd.client.gate import AsyncGate, GateClientError, GateNotRunningError, NoAnswerError
+from stringd.client.gate import (
+    AsyncGate,
+    GateClientError,
+    GateNotRunningError,
+    NoAnswerError,
+    starting,
+)
 from stringd.mcp.outcome import Outcome, ToolError, failed
 from stringd.wire.gate import Response, Stage, Status
 
@@ -26,7 +32,7 @@ TIMED_OUT: Final = (
 )
 NOT_RUNNING: Final = (
     "stringd gate is not running (socket not found at {path}).\n"
-    "Only the user can start it: ask them to run `stringd gate` in a terminal of their own. "
+    "Only the user can start it: ask them to run `{command}` in a terminal of their own. "
     "Do not try to reach the same effect another way."
 )
 
@@ -59,7 +65,7 @@ async def execute(socket: str, arguments: ExecuteArguments) -> Outcome:
             forward_agent=arguments.forward_agent,
         )
     except GateNotRunningError:
-        raise ToolError(NOT_RUNNING.format(path=socket)) from None
+        raise _not_running(socket) from None
     except NoAnswerError:
         raise ToolError(
             f"stringd gate did not respond within {seconds:g}s. Whether the command ran is not "
@@ -72,13 +78,17 @@ async def execute(socket: str, arguments: ExecuteArguments) -> Outcome:
 
 def _pipeline(socket: str, arguments: ExecuteArguments) -> list[list[str]]:
     if not Path(socket).exists():
-        raise ToolError(NOT_RUNNING.format(path=socket))
+        raise _not_running(socket)
     pipeline = arguments.pipeline or ([arguments.argv] if arguments.argv else [])
     if not pipeline:
         raise ToolError("Either `argv` or `pipeline` must be provided.")
     if arguments.forward_agent and arguments.privileged:
         raise ToolError("forward_agent is only allowed with privileged: false")
     return pipeline
+
+
+def _not_running(socket: str) -> ToolError:
+    return ToolError(NOT_RUNNING.format(path=socket, command=starting(socket)))
 
 
 def outcome(response: Response) -> Outcome:
