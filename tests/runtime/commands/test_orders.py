@@ -43,6 +43,17 @@ def test_on_one_line_a_switch_at_the_end_is_text(person: Person) -> None:
     assert person.read("a.md") == b"forced"
 
 
+def test_two_dashes_end_the_switches(person: Person) -> None:
+    assert person.gets("/write -- --force\nx") == "Written: --force (1 bytes, 1 lines)"
+    assert (
+        person.gets("/write --new -- notes --new\nx") == "Written: notes --new (1 bytes, 1 lines)"
+    )
+    assert person.fails("/write --new -- --force\ny").code == "CONFLICT"
+    assert person.gets("/append -- --force --bogus") == "Appended to: --force (now 9 bytes)"
+    assert person.gets("/edit -- --force").startswith("[editing: --force]\n")
+    assert person.gets("/replace --all -- --force\nx\n---\ny").endswith(" in --force")
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

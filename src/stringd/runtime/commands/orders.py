@@ -31,14 +31,18 @@ def read_order(
 ) -> Order:
     """Read the argument. With a body it is all target; without one, text follows the target."""
     argument, switches = _without_switches(call.argument.strip(), allowed, usage)
+    # Two dashes alone end the switches: what follows may be called as it likes.
+    ended = argument.startswith("-- ")
+    argument = argument[3:].strip() if ended else argument
     text: str | None
     if call.body is not None:
-        argument, trailing = _without_switches(argument, allowed, usage, at_end=True)
-        switches |= trailing
+        if not ended:
+            argument, trailing = _without_switches(argument, allowed, usage, at_end=True)
+            switches |= trailing
         typed, text = unquoted(argument), call.body
     else:
         typed, text = _target_and_text(call, argument, usage, guesses_names=guesses_names)
-        if text is not None and _SWITCH.fullmatch(text):
+        if text is not None and not ended and _SWITCH.fullmatch(text):
             # A switch alone is no text anybody wants in the place of a file's.
             switches |= {_known_switch(text, allowed, usage)}
             text = None
