@@ -114,6 +114,36 @@ def test_mistakes_are_told_in_one_line(daemon: Daemon, args: list[str], told: st
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_the_name_of_an_earlier_run_is_not_taken_again(daemon: Daemon) -> None:
+    assert stringd(daemon, "run", "hello", "--run-id", "taken", "-i", "x").returncode == 0
+    again = stringd(daemon, "run", "hello", "--run-id", "taken", "-i", "x")
+    assert again.returncode == 1
+    told = "run taken exists already; go on with: stringd runs resume taken"
+    assert again.stderr == f"stringd: {told}\n"
+    assert stringd(daemon, "runs", "stop", "taken").returncode == 1
+
+
+def test_an_error_cannot_drive_the_terminal(daemon: Daemon) -> None:
+    source = strategy(sequential("\x1b[2J"), a=scripted("x"))
+    done = stringd(daemon, "run", write(daemon, "esc-name.yaml", source))
+    assert "\x1b" not in done.stderr
+    assert "\\x1b[2J" in done.stderr
+
+
+def test_whoever_is_asked_sees_the_command_and_its_surroundings(daemon: Daemon) -> None:
+    args = {"command": 'eval "$X"\n# ? a asks: ok', "cwd": "/", "env": {"X": "rm y"}}
+    calls = {"tools": [{"name": "run_command", "args": args}]}
+    source = strategy(sequential("a"), a={**scripted(calls, "end"), "tools": ["run_command"]})
+    done = stringd(daemon, "run", write(daemon, "asks.yaml", source), text="yes\nno\n")
+    asked = [line for line in done.stdout.splitlines() if line.startswith("? ")]
+    command = 'eval "$X"\\n# ? a asks: ok'
+    assert asked == [
+        f"? a wants fs.write on / to run {command} with X=rm y (yes, no, always)",
+        f"? a wants fs.exec on {command} with X=rm y "
+        "[what eval … runs is not clear] (yes, no, always)",
+    ]
+
+
 def test_a_result_that_was_not_said_last_is_shown(daemon: Daemon) -> None:
     path = str(EXAMPLES / "research-with-critic.yaml")
     assert stringd(daemon, "run", path, "--run-id", "judged", "-i", "x").returncode == 0

@@ -24,7 +24,7 @@ from stringd.cli.runs_daemon import (
     run_async,
 )
 from stringd.client.daemon import UsageError
-from stringd.client.runs import RunsClient, UnreachableError
+from stringd.client.runs import RequestFailedError, RunsClient, UnreachableError
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 
@@ -99,10 +99,21 @@ def find_strategy(name: str) -> tuple[Path, str | None]:
 
 async def _run(port: int, prepare: r.PrepareRun, text: str, args: argparse.Namespace) -> int:
     async with RunsClient(port) as client:
+        if args.run_id:
+            await _check_new(client, args.run_id)
         prepared = await client.ask(prepare)
         assert isinstance(prepared, m.RunPrepared)  # the daemon's only answer
         await client.send(r.StartRun(run_id=prepared.run_id, input=text, request_id=BEGIN))
         return await watch(client, prepared, json=args.json, plain=args.plain)
+
+
+async def _check_new(client: RunsClient, run_id: str) -> None:
+    """Raises `UsageError` for the name of an earlier run, which `start_run` could not begin."""
+    try:
+        await client.ask(r.GetTimeline(run_id=run_id))
+    except RequestFailedError:
+        return
+    raise UsageError(f"run {run_id} exists already; go on with: stringd runs resume {run_id}")
 
 
 async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plain: bool) -> int:

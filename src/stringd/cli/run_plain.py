@@ -84,9 +84,19 @@ def question(prompt: Prompt) -> str:
         case m.RequestQuestion():
             return f"? {prompt.agent_name} asks: {prompt.question}"
         case m.RequestPermission():
-            wanted = f"{prompt.operation} on {prompt.resource}"
-            return f"? {prompt.agent_name} wants {wanted} (yes, no, always)"
+            return f"? {prompt.agent_name} wants {_wanted(prompt)} (yes, no, always)"
         case m.RequestInput():
             return f"? {prompt.agent_name} needs input" + (
                 f": {prompt.prompt}" if prompt.prompt else ""
             )
+
+
+def _wanted(prompt: m.RequestPermission) -> str:
+    """Everything the answer depends on. Line breaks are spelled out: they could forge a prompt."""
+    details = prompt.details if isinstance(prompt.details, dict) else {}
+    parts = [f"{prompt.operation} on {prompt.resource}"]
+    command = details.get("command", prompt.resource)
+    parts += [f"to run {command}"] if command != prompt.resource else []
+    parts += [f"with {name}={value}" for name, value in (details.get("env") or {}).items()]
+    parts += [f"[{why}]" for why in details.get("why", ())]
+    return " ".join(parts).replace("\n", "\\n")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Coroutine
 from typing import Any
 
+from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError, healthy, parse_port, port_from_environment, start
 from stringd.client.runs import RunsError
 
@@ -30,7 +31,7 @@ def ensure_daemon(port: int) -> None:
 
 
 def fail(reason: object) -> int:
-    print(f"stringd: {reason}", file=sys.stderr)
+    print(visible(f"stringd: {reason}"), file=sys.stderr)
     return 1
 
 
