@@ -137,10 +137,10 @@ def test_whoever_is_asked_sees_the_command_and_its_surroundings(daemon: Daemon) 
     done = stringd(daemon, "run", write(daemon, "asks.yaml", source), text="yes\nno\n")
     asked = [line for line in done.stdout.splitlines() if line.startswith("? ")]
     command = 'eval "$X"\\n# ? a asks: ok'
+    why = "[what eval … runs is not clear]"
     assert asked == [
         f"? a wants fs.write on / to run {command} with X=rm y (yes, no, always)",
-        f"? a wants fs.exec on {command} with X=rm y "
-        "[what eval … runs is not clear] (yes, no, always)",
+        f"? a wants fs.exec on {command} with X=rm y {why} (yes, no, always)",
     ]
 
 

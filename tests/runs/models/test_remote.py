@@ -338,6 +338,20 @@ async def test_live_models_of_ollama_replace_the_catalog(
     assert "fetchedAt" in ollama
 
 
+@pytest.mark.parametrize("answer", [b"{}", b"[1]", b'{"models": 5}', b'{"models": [1]}', b"hello"])
+async def test_an_answer_that_lists_no_models_is_told_in_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: bytes
+) -> None:
+    async with model_server(Reply([answer], content_type="application/json")) as provider:
+        monkeypatch.setenv("OLLAMA_BASE_URL", provider.url)
+        async with serving(tmp_path) as server:
+            watcher = await server.watcher()
+            listed = (await watcher.ask("list_providers", live=True))["providers"]
+    ollama = next(p for p in listed if p["id"] == "ollama")
+    assert ollama["error"] == "The answer is no list of models"
+    assert (ollama["modelsSource"], ollama["models"]) == ("error", [])
+
+
 async def test_the_first_use_says_that_it_is_loading_and_later_ones_do_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

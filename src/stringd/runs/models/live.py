@@ -30,7 +30,10 @@ class Lister:
         async with httpx2.AsyncClient(trust_env=False, timeout=_SECONDS) as client:
             answer = await client.get(self._url, headers=self._headers)
             answer.raise_for_status()
-            return self._read(answer.json())
+            try:
+                return self._read(answer.json())
+            except (ValueError, LookupError, TypeError, AttributeError):
+                raise ValueError("The answer is no list of models") from None
 
 
 def ollama(base_url: str) -> Lister:
