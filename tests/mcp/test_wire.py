@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stringd import __version__
 from stringd.client.mcp import sse_data
 from tests.mcp.support import ACCEPT, Pipe, answer_of, post
 from tests.requirements import proves
@@ -33,7 +34,7 @@ def call(name: str, **arguments: str) -> dict[str, object]:
 @proves("MCP-09")
 def test_a_handshake_and_a_call_over_bare_http(daemon: Daemon) -> None:
     hello = answer_of(post(daemon.port, INITIALIZE))
-    assert hello["result"]["serverInfo"]["name"] == "string"
+    assert hello["result"]["serverInfo"] == {"name": "string", "version": __version__}
     assert hello["result"]["protocolVersion"] == "2025-03-26"
     notified = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert post(daemon.port, notified).status == 202

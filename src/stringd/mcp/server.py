@@ -36,7 +36,6 @@ class McpServer:
         server: Server[Any] = Server(
             "string",
             version=__version__,
-            title="stringd",
             instructions=catalog.INSTRUCTIONS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
