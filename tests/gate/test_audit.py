@@ -94,6 +94,8 @@ def reseal(lines: list[bytes]) -> list[bytes]:
         (lambda lines: [*lines[:2], lines[1], *lines[2:]], 3),
         (lambda lines: [*lines[:2], b"garbage\n", *lines[2:]], 4),
         (lambda lines: [*lines, b"cut off"], 5),
+        (lambda lines: [*lines[:2], b"\n", *lines[2:]], 4),
+        (lambda lines: [*lines, b"\n"], 5),
         (lambda lines: [lines[0].replace(b",", b", ", 1), *lines[1:]], 1),
     ],
 )

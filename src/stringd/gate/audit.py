@@ -134,7 +134,8 @@ def records(path: Path) -> Iterator[tuple[int, bytes, dict[str, object] | None]]
 
 def verify(path: Path) -> Verdict:
     """Walk the whole chain. Raises `OSError` if the file cannot be read."""
-    prev, seq, torn = GENESIS, 0, b""
+    prev, seq = GENESIS, 0
+    torn: bytes | None = None
     number = 0
     for number, line, record in records(path):
         why = _objection(line, record, prev, seq, torn)
@@ -143,24 +144,24 @@ def verify(path: Path) -> Verdict:
         if record is None:
             torn = line.removesuffix(b"\n")
             continue
-        prev, seq, torn = str(record["hash"]), seq + 1, b""
-    if torn:
+        prev, seq, torn = str(record["hash"]), seq + 1, None
+    if torn is not None:
         return Verdict(seq, Broken(number, "the line is cut off"))
     return Verdict(seq, None)
 
 
 def _objection(
-    line: bytes, record: dict[str, object] | None, prev: str, seq: int, torn: bytes
+    line: bytes, record: dict[str, object] | None, prev: str, seq: int, torn: bytes | None
 ) -> str | None:
     if record is None:
-        return "two lines in a row are no records" if torn else None
+        return None if torn is None else "two lines in a row are no records"
     if record.get("hash") != seal(record) or encode(record) != line:
         return "its hash does not fit its content"
     if record.get("prev") != prev:
         return "it does not continue the record before it"
     if record.get("seq") != seq + 1:
         return f"its number is {record.get('seq')}, not {seq + 1}"
-    if record.get("torn") != (sha256(torn).hexdigest() if torn else None):
+    if record.get("torn") != (None if torn is None else sha256(torn).hexdigest()):
         return "the line before it is no record"
     return None
 
