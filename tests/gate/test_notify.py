@@ -33,6 +33,19 @@ def test_a_hook_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_
     assert processes_with(marker) == []
 
 
+def test_a_hook_is_found_from_where_the_gate_was_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    hook = tmp_path / "hook"
+    hook.write_text('#!/bin/sh\ntouch "$1"\n')
+    hook.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    waiting = Hook(f"./hook {tmp_path}/ran")
+    monkeypatch.chdir("/")
+    waiting.fire("alpha")
+    until((tmp_path / "ran").exists)
+
+
 @pytest.mark.parametrize("command", ["nosuch-notifier", "/etc/passwd"])
 def test_a_hook_that_cannot_run_changes_nothing(command: str) -> None:
     Hook(command).fire("alpha")

@@ -5,6 +5,7 @@ import shlex
 import signal
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from stringd.gate.processes import ALL_SIGNALS, QUIET, Child
@@ -20,6 +21,9 @@ class Hook:
 
     def __init__(self, command: str) -> None:
         self._words = shlex.split(command)
+        if "/" in self._words[0]:
+            # Written for the directory we were started in, which we leave.
+            self._words[0] = str(Path(self._words[0]).absolute())
 
     def fire(self, session: str) -> None:
         """Start the command and do not wait. A hook that fails changes nothing."""
