@@ -45,6 +45,13 @@ def test_tail_shows_records_without_their_escapes(log: Path) -> None:
     assert done.returncode == 0
 
 
+def test_tail_shows_as_many_records_as_it_is_asked_for(log: Path) -> None:
+    assert run("audit", "tail", "-n", "0", STRINGD_DATA_DIR=str(log.parent)).stdout == ""
+    done = run("audit", "tail", "-n", "-1", STRINGD_DATA_DIR=str(log.parent))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "-1 is not a number of records" in done.stderr
+
+
 def test_tail_is_what_audit_does_alone(log: Path) -> None:
     alone = run("audit", "--json", STRINGD_DATA_DIR=str(log.parent))
     assert [json.loads(line)["seq"] for line in alone.stdout.splitlines()] == [1, 2, 3]
@@ -109,11 +116,13 @@ def test_the_version_is_printed(word: str) -> None:
     assert (done.returncode, done.stdout) == (0, f"stringd {__version__}\n")
 
 
-def test_help_names_the_keys_and_the_settings() -> None:
-    done = run("--help")
-    assert done.returncode == 0
-    assert "STRINGD_GATE_PROMPT_TIMEOUT" in done.stdout
-    assert "y approves" in done.stdout
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_help_on_standard_error_names_the_keys_and_the_settings(word: str) -> None:
+    done = run(word)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("usage: stringd gate ")
+    assert "STRINGD_GATE_PROMPT_TIMEOUT" in done.stderr
+    assert "y approves" in done.stderr
 
 
 def test_the_gate_imports_nothing_but_the_standard_library() -> None:

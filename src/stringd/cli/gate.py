@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from stringd import __version__
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
     from stringd.gate.settings import Settings
 
 _EPILOG: Final = """\
@@ -40,6 +42,10 @@ _UNSUPPORTED: Final = {
 
 
 class _Parser(argparse.ArgumentParser):
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        # The protocol's daemon explains itself on standard error.
+        super().print_help(file or sys.stderr)
+
     def error(self, message: str) -> NoReturn:
         print(f"error: {message}", file=sys.stderr)
         raise SystemExit(1)
@@ -130,6 +136,12 @@ def _milliseconds(text: str) -> float:
     return float(value)
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of records")
+    return int(text)
+
+
 def _problem(options: argparse.Namespace, unknown: list[str]) -> str | None:
     for word in unknown:
         option = word.partition("=")[0]
@@ -149,7 +161,9 @@ def _audit(argv: Sequence[str]) -> int:
         epilog="verify exits 1 and names the first record that does not hold.",
     )
     parser.add_argument("what", choices=("tail", "verify", "export"), nargs="?", default="tail")
-    parser.add_argument("-n", "--lines", type=int, default=20, help="how many records tail shows")
+    parser.add_argument(
+        "-n", "--lines", type=_count, default=20, help="how many records tail shows"
+    )
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.add_argument("--file", type=Path, help="another log than the one in the data directory")
     try:
@@ -180,7 +194,7 @@ def _audit_tail(path: Path, options: argparse.Namespace) -> int:
     from stringd.gate.audit import records
     from stringd.gate.report import audit_line
 
-    last = deque((record for _, _, record in records(path)), maxlen=max(options.lines, 1))
+    last = deque((record for _, _, record in records(path)), maxlen=options.lines)
     for record in last:
         if options.json:
             print(json.dumps(record))
