@@ -157,6 +157,13 @@ def test_a_menu_file_is_its_shortcuts_in_order() -> None:
     )
 
 
+def test_names_of_wrapped_labels_stand_on_one_line() -> None:
+    assert parse_menu("m", "[@a Two\n  lines](a.md)", "").entries[0].label == "Two lines"
+    assert parse("[Two\nlines][@x]").warnings() == (
+        "Unknown shortcut @x — define with: [@x Two lines](URI)",
+    )
+
+
 def test_diagnostics_name_line_code_and_remedy() -> None:
     source = (
         "[!nav](x)\n<!-- #a -->\n<!-- /a -->\n<!-- #a -->\n<!-- /b -->\n<!-- /a -->\n<!-- /c -->\n"

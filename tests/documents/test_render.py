@@ -95,6 +95,26 @@ def test_links_become_shortcuts() -> None:
     }
 
 
+def test_a_label_may_go_on_in_the_next_line() -> None:
+    source = (
+        "[Plain\r\nlink](https://a.test), [a reference\nof three\nlines][r] [@own My\nown](o.md)\n"
+        "[r]: https://r.test\n"
+    )
+    assert render(parse(source)).text == (
+        "[Plain\nlink][@plain-link], [a reference\nof three\nlines][@link-1] [My\nown][@own]"
+    )
+
+
+def test_a_label_that_does_not_reach_its_target_makes_no_link() -> None:
+    source = (
+        "[a\n\nb](https://1.test) `c [d` e\nf](https://2.test) \\[g\nh](https://3.test)\n"
+        "[i]\nj](https://4.test)\n```\n[k\n```\nl](https://5.test) [m](https://6.test)"
+    )
+    rendered = render(parse(source))
+    assert rendered.text == source.replace("(https://6.test)", "[@m]")
+    assert rendered.auto_shortcuts == {"m": "https://6.test"}
+
+
 def test_an_auto_id_never_means_two_things_nor_hides_an_author_id() -> None:
     source = (
         "[Docs 2](https://1.test) [Docs](https://2.test) [Docs](https://3.test) "

@@ -11,13 +11,16 @@ from msgspec import Struct
 
 from stringd.documents.directives import Directive, read_directive
 from stringd.documents.links import Link, links
-from stringd.documents.scan import Fences
+from stringd.documents.scan import Fences, line_start
 
 _DEFINITION = re.compile(
     r"\[([^\[\]\n^][^\[\]\n]*)\]:[ \t]*(?:<([^<>\n]*)>|([^\s<][^\s]*))"
     r"""(?:[ \t]+(?:"[^"\n]*"|'[^'\n]*'|\([^()\n]*\)))?[ \t\r]*(?:\n|\Z)"""
 )
 _FOLLOWERS: Final = frozenset("([:")
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+LONGEST_LABEL: Final = 999
+"""Characters above a line in which its label may begin; as long as CommonMark lets a label be."""
 _OTHER_DIRECTIVE = re.compile(r"\[![^\[\]\n]*\]\([^\n]*\)[ \t\r]*(?:\n|\Z)")
 
 
@@ -56,12 +59,24 @@ def bracketed(source: str, fences: Fences, start: int) -> Bracketed:
             first = source.rfind("\n", position, hit) + 1 or position
             position = source.find("\n", hit) + 1 or len(source)
             line = source[first:position]
-            if line[0] == "[" or line[0].isspace():
+            if source.find("[", first, hit) < 0:
+                add(_wrapped(source, fences, first, position))
+            elif line[0] == "[" or line[0].isspace():
                 _read_line(line, first, found)
             else:
                 add(links(line, first))
         hit = source.find("]", position)
     return found
+
+
+def _wrapped(source: str, fences: Fences, first: int, end: int) -> list[Link]:
+    """The links of a line that closes a label before it opens one: it may begin further up."""
+    opener = source.rfind("[", max(0, first - LONGEST_LABEL), first)
+    label = source[opener:first]
+    if opener < 0 or "]" in label or _BLANK_LINE.search(label) or fences.covers(opener):
+        return links(source[first:end], first)
+    above = line_start(source, opener)
+    return [link for link in links(source[above:end], above) if link.start >= opener]
 
 
 def _read_line(line: str, first: int, found: Bracketed) -> None:

@@ -1,4 +1,4 @@
-"""Links of one line: `[label](target "title")` and `[label][name]`, outside code spans.
+"""Links of a line or of several: `[label](target "title")`, `[label][name]`, outside code spans.
 
 One pass with a stack of open brackets, as CommonMark does it: escaped brackets do not count, a link
 takes the innermost bracket, images may stand inside links but links not inside links.
@@ -38,7 +38,7 @@ _SIMPLE = re.compile(r"\[([^\[\]]*+)\]\(([^\s()<>\"']++)\)")
 
 
 def links(line: str, offset: int = 0) -> list[Link]:
-    """The links of one line, in the order they close; `offset` is where the line starts."""
+    """The links of a line, in the order they close; `offset` is where the line starts."""
     if "`" not in line and "\\" not in line and "][" not in line and "![" not in line:
         simple: list[Link] = []
         for match in _SIMPLE.finditer(line):
@@ -48,6 +48,11 @@ def links(line: str, offset: int = 0) -> list[Link]:
         if len(simple) == line.count("]("):
             return simple
     return _scan(line, offset)
+
+
+def one_line(label: str) -> str:
+    """A label without the line breaks its paragraph gave it."""
+    return " ".join(part.strip() for part in label.split("\n"))
 
 
 class _Spans:

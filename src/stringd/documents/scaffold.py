@@ -7,6 +7,7 @@ from typing import Final
 from stringd.documents.auto_shortcuts import LONG_LABEL, AutoShortcuts
 from stringd.documents.blocks import slug
 from stringd.documents.document import Document
+from stringd.documents.links import one_line
 from stringd.documents.shortcuts import Shortcut, defined_shortcut
 
 NO_LINKS: Final = (
@@ -47,7 +48,7 @@ def _entries(document: Document) -> Iterator[Shortcut]:
         plain = not link.image and link.start not in directives
         if not target or not plain or target in known or defined_shortcut(document.source, link):
             continue
-        label = document.source[link.start + 1 : link.label_end].strip()
+        label = one_line(document.source[link.start + 1 : link.label_end])
         if label.startswith("!") or target.startswith("@"):
             continue
         known.add(target)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from stringd.documents.brackets import Definition
 from stringd.documents.diagnostics import Finding
-from stringd.documents.links import Link
+from stringd.documents.links import Link, one_line
 
 _INLINE = re.compile(r"@([A-Za-z0-9_-]+)(?:[ \t]+(.*))?", re.DOTALL)
 ID_CHARACTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
@@ -46,7 +46,7 @@ def defined_shortcut(source: str, link: Link) -> Shortcut | None:
     match = _INLINE.fullmatch(source, link.start + 1, link.label_end)
     if match is None:
         return None
-    label = (match[2] or "").strip()
+    label = one_line(match[2] or "")
     return Shortcut(match[1], label or match[1], link.target)
 
 
@@ -102,4 +102,4 @@ def _rename(repeated: list[tuple[int, Shortcut]], defined: Defined, reserved: se
 
 def unknown_shortcut(ident: str, label: str) -> str:
     """The warning for a use that resolves nowhere."""
-    return f"Unknown shortcut @{ident} — define with: [@{ident} {label}](URI)"
+    return f"Unknown shortcut @{ident} — define with: [@{ident} {one_line(label)}](URI)"
