@@ -110,6 +110,19 @@ def test_where_a_directory_was_opened_survives_and_so_does_what_was_read(tmp_pat
         assert person.fails("/edit a.md\nmine").code == "CONFLICT"
 
 
+def test_an_open_file_that_changed_while_the_daemon_was_away_is_not_overwritten(
+    tmp_path: Path,
+) -> None:
+    with Daemon(tmp_path) as daemon:
+        person = Person(daemon.port, "u", daemon.home)
+        person.put("a.md", "mine\n")
+        person.gets("/open a.md")
+        crash(daemon)
+        person.put("a.md", "theirs\n")
+        assert person.fails("/write a.md\nlost").code == "CONFLICT"
+        assert person.read("a.md") == b"theirs\n"
+
+
 @proves("KEEP-02")
 def test_an_open_web_page_needs_no_network_to_come_back(tmp_path: Path) -> None:
     found = {

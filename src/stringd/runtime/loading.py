@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 REQUIREMENTS_FILE: Final = "requirements.md"
 
 
-def load_file(call: "Call", file: FilePath) -> Page:
-    """Load a local document. Raises `CommandError`."""
+def load_file(call: "Call", file: FilePath, *, again: bool = False) -> Page:
+    """Load a local document. Raises `CommandError`.
+
+    Loaded `again` for a session that had it open, it is not read by anybody.
+    """
     loaded = call.runtime.documents.load(read_text(file), file.path.as_uri())
-    call.session.seen_files.saw(file.real, loaded.digest)
+    if not again:
+        call.session.seen_files.saw(file.real, loaded.digest)
     document = loaded.document
     if document.includes:
         document = _compiled(call, file, document)

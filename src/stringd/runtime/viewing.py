@@ -31,7 +31,7 @@ def current_page(call: "Call") -> Page:
                 f"{location.uri} was not kept while the daemon restarted.\n"
                 "Recovery: /refresh loads it again.",
             )
-        location.page = load_file(call, _file(call, location))
+        location.page = load_file(call, _file(call, location), again=True)
     return location.page
 
 
@@ -40,15 +40,15 @@ async def wake(call: "Call") -> None:
     location = call.session.location
     if location is not None and path_of(location.uri) is not None:
         with suppress(CommandError):
-            location.page = await load_local(call, _file(call, location))
+            location.page = await load_local(call, _file(call, location), again=True)
 
 
-async def load_local(call: "Call", file: FilePath) -> Page:
+async def load_local(call: "Call", file: FilePath, *, again: bool = False) -> Page:
     """Load a local document with everything it hangs on. Raises `CommandError`."""
     if is_large(file.real):
-        page = await asyncio.to_thread(load_file, call, file)
+        page = await asyncio.to_thread(load_file, call, file, again=again)
     else:
-        page = load_file(call, file)
+        page = load_file(call, file, again=again)
     return await with_web_parts(call, page)
 
 
