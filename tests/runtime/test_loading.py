@@ -47,6 +47,13 @@ def test_an_include_is_replaced_by_its_block_or_by_the_reason(person: Person) ->
     assert person.gets("/open @in") == "Opened sub/x.md\n---\n# X"
 
 
+def test_directives_write_paths_as_links_do(person: Person) -> None:
+    person.put("my parts.md", "## P\n\n[@a A](a.md)\n")
+    person.put("doc.md", "[!nav:m](my%20parts.md)\n[!include:p](my%20parts.md)\n")
+    assert person.gets("/open doc.md").endswith("[A][@m.a]\n\n## P\n\n[A][@a]")
+    assert person.gets("/open #p").endswith("\n## P\n\n[A][@a]")
+
+
 def test_an_include_stays_inside_what_may_be_read(person: Person) -> None:
     person.put("page.md", "[!include:root](/etc/passwd)\n")
     assert "⚠ Include failed: /etc/passwd - Path outside workspace" in person.gets("/open page.md")

@@ -53,7 +53,7 @@ def include_from_files(call: "Call", path: str, base: str) -> Included | Include
     if not path:
         return IncludeFailure(f"there is no folder {directory.name}.source/ beside the document")
     try:
-        file = locate(call, path, directory.parent)
+        file = locate(call, unquote(path), directory.parent)._replace(typed=path)
         return Included(file.path.as_uri(), read_text(file).text)
     except CommandError as error:
         return IncludeFailure(error.message.partition("\n")[0])
@@ -115,7 +115,7 @@ def _menu(call: "Call", document: Document, name: str, path: str) -> Menu:
     if directory is None or is_web(path):
         return Menu(name, path)
     try:
-        file = locate(call, path, directory.parent)
+        file = locate(call, unquote(path), directory.parent)
         found = Included(file.path.as_uri(), read_text(file).text)
     except CommandError:
         return Menu(name, path)
