@@ -1,11 +1,12 @@
 import asyncio
+import gc
 import os
 from pathlib import Path
 
 import pytest
 
 from stringd.client import AsyncString, CommandFailed, RequestRefusedError, TransportError
-from tests.client.support import BROKEN, Account, chunked, peer, queue_answers, sse
+from tests.client.support import BROKEN, Account, answer, chunked, peer, queue_answers, sse
 from tests.requirements import proves
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 
@@ -111,6 +112,35 @@ async def test_an_answer_in_pieces_is_put_together() -> None:
         async with AsyncString("u", port=daemon.port) as string:
             result = await string.exec("file:main", "/x")
     assert (result.ok, result.content) == (True, "ab")
+
+
+async def test_a_user_the_daemon_does_not_take_is_a_result_too(tmp_path: Path) -> None:
+    refusal = answer(b'{"error":"home required"}', "400 Bad Request", "Connection: close")
+    with peer(refusal) as daemon:
+        result = await AsyncString("new", home=tmp_path, port=daemon.port).exec("file:main", "/x")
+    assert (result.ok, result.code, result.content) == (False, "HTTP_ERROR", "home required")
+
+
+async def test_a_daemon_that_hangs_up_is_said_to_have_done_so() -> None:
+    hung_up = pytest.raises(TransportError, match="closed the connection")
+    with peer(b"") as daemon, hung_up:
+        await AsyncString("u", port=daemon.port).exec("file:main", "/x")
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_client_outlives_an_event_loop_that_ended_without_it(account: Account) -> None:
+    string = client(account)
+
+    async def once() -> bool:
+        return (await string.exec("file:main", "/info")).ok
+
+    async def once_more() -> bool:
+        async with string:
+            return await once()
+
+    assert asyncio.run(once())
+    assert asyncio.run(once_more())
+    gc.collect()
 
 
 async def test_nobody_at_the_port_is_a_transport_error() -> None:

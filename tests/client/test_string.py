@@ -16,7 +16,7 @@ from stringd.client import (
     String,
     TransportError,
 )
-from tests.client.support import BROKEN, Account, chunked, peer, queue_answers, sse
+from tests.client.support import BROKEN, Account, answer, chunked, peer, queue_answers, sse
 from tests.requirements import proves
 from tests.support.daemon import Daemon, free_port
 
@@ -221,6 +221,18 @@ def test_a_user_id_cannot_smuggle_headers(account: Account, user: str) -> None:
         String(user, home=account.home, port=account.port)
 
 
+def test_a_user_the_daemon_does_not_take_is_a_result_too(tmp_path: Path) -> None:
+    refusal = answer(b'{"error":"home required"}', "400 Bad Request", "Connection: close")
+    with peer(refusal) as daemon:
+        result = String("new", home=tmp_path, port=daemon.port).exec("file:main", "/x")
+    assert result == (False, "HTTP_ERROR", "home required", None, None, None)
+
+
+def test_what_is_no_port_is_said_at_once() -> None:
+    with pytest.raises(ValueError, match="from 1 to 65535"):
+        String("u", port=70_000)
+
+
 def test_nobody_at_the_port_is_a_transport_error() -> None:
     client = String("u", port=free_port())
     assert not client.ping()
@@ -233,13 +245,13 @@ def test_a_program_that_is_not_stringd_is_recognised() -> None:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
 
-        def answer() -> None:
+        def not_stringd() -> None:
             connection, _ = listening.accept()
             with connection:
                 connection.recv(65536)
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]")
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=not_stringd)
         thread.start()
         client = String("u", port=listening.getsockname()[1])
         with pytest.raises(TransportError, match="no JSON object"):

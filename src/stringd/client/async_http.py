@@ -15,14 +15,16 @@ class AsyncConnection:
     def __init__(self, port: int) -> None:
         self.port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._loop: asyncio.AbstractEventLoop
 
     @property
     def usable(self) -> bool:
-        """Whether an idle connection is still open on the other side."""
+        """Whether an idle connection is of this event loop and still open on the other side."""
         if self._streams is None:
             return True
         reader, writer = self._streams
-        if reader.at_eof() or writer.is_closing():
+        elsewhere = self._loop is not asyncio.get_running_loop()
+        if elsewhere or reader.at_eof() or writer.is_closing():
             return False
         # The loop may not have looked yet: an idle connection has nothing to read but its end.
         waiting = select.poll()
@@ -36,7 +38,10 @@ class AsyncConnection:
             reader, writer = await self._open()
             writer.write(head + (call.body or b""))
             reply = await _read_reply(reader)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        except asyncio.IncompleteReadError as error:
+            self.close()
+            raise TransportError(f"stringd on port {self.port} closed the connection") from error
+        except (OSError, asyncio.LimitOverrunError) as error:
             self.close()
             raise TransportError(f"cannot reach stringd on port {self.port}: {error}") from error
         except ValueError as error:
@@ -51,12 +56,13 @@ class AsyncConnection:
 
     def close(self) -> None:
         """Close the connection; the next request opens a new one."""
-        if self._streams is not None:
+        if self._streams is not None and not self._loop.is_closed():
             self._streams[1].close()
-            self._streams = None
+        self._streams = None
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None:
+            self._loop = asyncio.get_running_loop()
             self._streams = await asyncio.open_connection(LOOPBACK, self.port, limit=MAX_LINE_BYTES)
         return self._streams
 

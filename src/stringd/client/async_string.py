@@ -64,7 +64,10 @@ class AsyncString(Client[AsyncConnection]):
 
     async def exec(self, topic: str, cmd: str, *, request_id: str | None = None) -> ExecResult:
         """Run one command and wait for its answer. Raises `TransportError` only."""
-        await self.connect()
+        try:
+            await self.connect()
+        except RequestRefusedError as error:
+            return calls.shut_out(error)
         call = calls.exec_call(self.user, topic, cmd, request_id, self._directory())
         try:
             return calls.parse_exec(await self._send(call))

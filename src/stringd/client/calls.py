@@ -86,6 +86,11 @@ def parse_exec(reply: Reply) -> ExecResult:
         return broken_off()
 
 
+def shut_out(error: RequestRefusedError) -> ExecResult:
+    """The result of a command whose user the daemon would not take."""
+    return ExecResult(False, "HTTP_ERROR", error.reason)
+
+
 def broken_off() -> ExecResult:
     """The result of a command whose answer did not come to its end."""
     return ExecResult(False, "STREAM_INCOMPLETE", INCOMPLETE)

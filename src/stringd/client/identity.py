@@ -23,8 +23,11 @@ def identity(
 
     The default user is the one `string user use` chose, else `default`.
 
-    Raises `ValueError` for a user id that could not stand in a header, `UsageError` for a port.
+    Raises `ValueError` for a port that is none or a user id that could not stand in a header,
+    `UsageError` for a port in the environment.
     """
+    if port is not None and not 0 < port < 65536:
+        raise ValueError("a port is a number from 1 to 65535")
     name = user or chosen_user()
     if not name.strip() or not name.isprintable():
         raise ValueError("a user id is printable text")

@@ -12,6 +12,7 @@ import stringd.client.calls as calls
 from stringd.client.base import Client
 from stringd.client.calls import Call
 from stringd.client.daemon import start
+from stringd.client.errors import RequestRefusedError
 from stringd.client.http import BrokenOffError, Connection, Reply, TransportError
 from stringd.client.identity import make_home
 from stringd.client.values import ExecResult, Health, TopicState, User
@@ -56,7 +57,10 @@ class String(Client[Connection]):
 
     def exec(self, topic: str, cmd: str, *, request_id: str | None = None) -> ExecResult:
         """Run one command and wait for its answer. Raises `TransportError` only."""
-        self.connect()
+        try:
+            self.connect()
+        except RequestRefusedError as error:
+            return calls.shut_out(error)
         call = calls.exec_call(self.user, topic, cmd, request_id, self._directory())
         try:
             return calls.parse_exec(self._send(call))
