@@ -64,6 +64,17 @@ def test_validation_fails_on_any_finding(place: Path, capsys: pytest.CaptureFixt
     )
 
 
+def test_shortcuts_nobody_defines_are_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, menu = place / "page.md", place / "menu.md"
+    page.write_text("[!nav:m](menu.md)\n[Go][@go] [Home][@m.home]\n", encoding="utf-8")
+    assert main(["sfmd", "validate", str(page)]) == 0
+    menu.write_text("[@home Home](home.md)\n", encoding="utf-8")
+    assert main(["sfmd", "validate", str(page)]) == 1
+    assert capsys.readouterr().out == (
+        f"{page}: Unknown shortcut @go — define with: [@go Go](URI)\n"
+    )
+
+
 def test_a_block_is_printed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = str(place / "doc.md")
     for name in ("#own", "own"):

@@ -17,6 +17,17 @@ def test_names_that_stand_for_two_things_are_told_with_their_lines() -> None:
     ]
 
 
+def test_actions_that_are_named_but_not_there_are_told() -> None:
+    action = "```act.list\nGET https://a.test/\n```\n"
+    source = f"---\ndefault: lst\n---\n{action}```act.lits.response\nx\n```\n"
+    assert [str(each) for each in author_diagnostics(parse(source))] == [
+        "Line 1: UNKNOWN_ACTION: default: lst is no action of this document",
+        "Line 7: UNKNOWN_ACTION: act.lits.response belongs to no action of this document",
+    ]
+    mended = source.replace("lst", "list").replace("lits", "list")
+    assert author_diagnostics(parse(mended)) == ()
+
+
 def test_source_files_are_named_by_include_path_or_block() -> None:
     source = "[!include:a]()\n[!include:b](./d.md.source/c.md#x)\n<!-- #e -->\n<!-- /e -->\n"
     assert source_names(parse(source)) == {"a", "c", "e"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from stringd.cli.streams import visible
-from stringd.documents import Include, find_block, inline_sources, parse
+from stringd.documents import Include, find_block, inline_sources, parse, parse_menu
 from stringd.documents.authoring import author_diagnostics, source_names, with_includes
 from stringd.runtime.storage import write_atomically
 
@@ -83,16 +83,26 @@ def _compile(directory: Path, base: str) -> int:
 def _validate(path: Path) -> int:
     documents = _visible_files(path, "*.md") if path.is_dir() else [path]
     problems = [
-        f"{document}: {diagnostic}"
+        f"{document}: {problem}"
         for document in documents
         if document.is_file() or document == path
-        for diagnostic in author_diagnostics(parse(_read(document)))
+        for problem in _problems(document)
     ]
     if path.is_dir():
         problems += [f"{part}: not included by {document}" for document, part in _unnamed(path)]
     for problem in problems:
         print(visible(problem))
     return int(bool(problems))
+
+
+def _problems(path: Path) -> Iterator[str]:
+    """What an author should mend in one file; menus on the web might define any shortcut."""
+    document = parse(_read(path))
+    yield from map(str, author_diagnostics(document))
+    files = {name: path.parent / file for name, file in document.menus.items()}
+    if all(file.is_file() for file in files.values()):
+        menus = [parse_menu(name, _read(file), file.as_posix()) for name, file in files.items()]
+        yield from document.warnings(menus)[len(document.diagnostics) :]
 
 
 def _extract(path: Path, block: str) -> int:

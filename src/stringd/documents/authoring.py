@@ -6,6 +6,7 @@ a path.
 
 from collections.abc import Iterable, Iterator
 
+from stringd.documents.action_blocks import action_info
 from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
 from stringd.documents.document import Document
 from stringd.documents.edits import append_text
@@ -13,9 +14,9 @@ from stringd.documents.scan import newline_of
 
 
 def author_diagnostics(document: Document) -> tuple[Diagnostic, ...]:
-    """What parsing tells, and names that stand for two things, in document order."""
-    twice = diagnose(document.source, _named_twice(document))
-    return tuple(sorted((*document.diagnostics, *twice)))
+    """What parsing tells, and names that stand for two things or for none, in document order."""
+    found = diagnose(document.source, (*_named_twice(document), *_named_in_vain(document)))
+    return tuple(sorted((*document.diagnostics, *found)))
 
 
 def source_names(document: Document) -> set[str]:
@@ -45,3 +46,15 @@ def _named_twice(document: Document) -> Iterator[Finding]:
             text = f"[!include:{each.name}] has the id of a block of this document"
             yield Finding(each.start, "BLOCK_ID_COLLISION", text)
         seen.add((each.type, each.name))
+
+
+def _named_in_vain(document: Document) -> Iterator[Finding]:
+    fences = [(each, info) for each in document.fences.all if (info := action_info(each.info))]
+    ids = {info.id for _, info in fences if not info.response}
+    for fence, info in fences:
+        if info.response and info.id not in ids:
+            text = f"act.{info.id}.response belongs to no action of this document"
+            yield Finding(fence.start, "UNKNOWN_ACTION", text)
+    default = document.frontmatter.get("default")
+    if isinstance(default, str) and default not in ids:
+        yield Finding(0, "UNKNOWN_ACTION", f"default: {default} is no action of this document")
