@@ -133,3 +133,27 @@ async def test_invalid_arguments_name_every_problem(
     ]
     assert 'Received: {"path":5,"startLine":0,"allowBinary":"yes"}' in lines
     assert lines[-1].startswith("Next step: ")
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (("webfetch", {"url": "x", "timeout": 0}), "- `timeout`: Number must be greater than 0"),
+        (("webfetch", {"url": "x", "timeout": 999}), "- `timeout`: Number must be less than or"),
+        (("read_file", {"path": "f", "startLine": 1.5}), "- `startLine`: Expected integer"),
+    ],
+)
+async def test_numbers_out_of_bounds_are_named(
+    server: RunsServer, watcher: Watcher, tmp_path: Path, call: Call, problem: str
+) -> None:
+    used = await use(server, watcher, tmp_path, call)
+    assert used.output.split("\n")[1].startswith(problem)
+
+
+async def test_a_whole_number_may_be_written_with_a_point(
+    server: RunsServer, watcher: Watcher, tmp_path: Path
+) -> None:
+    (tmp_path / "f").write_text("one\ntwo\n", "utf-8")
+    args = {"path": "f", "startLine": 2.0, "endLine": 2.0}
+    used = await use(server, watcher, tmp_path, ("read_file", args))
+    assert used.output.endswith("\ntwo")

@@ -47,6 +47,19 @@ def problems(schema: Mapping[str, Any], value: object, path: str = "") -> Iterat
     yield from _within(schema, value, path)
 
 
+def counted(value: Any) -> Any:
+    """The value with whole numbers as integers: some models write 2.0 and mean 2."""
+    match value:
+        case float() if value.is_integer():
+            return int(value)
+        case dict():
+            return {name: counted(each) for name, each in value.items()}
+        case list():
+            return [counted(each) for each in value]
+        case _:
+            return value
+
+
 def _none_fits(branches: list[Mapping[str, Any]], value: object, path: str) -> Iterator[Problem]:
     found = [list(problems(branch, value, path)) for branch in branches]
     if all(found):
@@ -54,10 +67,9 @@ def _none_fits(branches: list[Mapping[str, Any]], value: object, path: str) -> I
 
 
 def _is(wanted: str, value: object) -> bool:
-    found = kind(value)
-    if wanted == "integer":
-        return found == "number" and float(value) == int(value)  # type: ignore[arg-type,call-overload]
-    return found == wanted
+    if wanted == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return kind(value) == ("number" if wanted == "integer" else wanted)
 
 
 def _within(schema: Mapping[str, Any], value: object, path: str) -> Iterator[Problem]:
@@ -105,6 +117,8 @@ def _text(schema: Mapping[str, Any], value: str, path: str) -> Iterator[Problem]
 def _number(schema: Mapping[str, Any], value: float, path: str) -> Iterator[Problem]:
     if "minimum" in schema and value < schema["minimum"]:
         yield Problem(path, f"Number must be greater than or equal to {schema['minimum']}")
+    if "exclusiveMinimum" in schema and value <= schema["exclusiveMinimum"]:
+        yield Problem(path, f"Number must be greater than {schema['exclusiveMinimum']:g}")
     if "maximum" in schema and value > schema["maximum"]:
         yield Problem(path, f"Number must be less than or equal to {schema['maximum']}")
 

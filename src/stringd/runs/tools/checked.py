@@ -10,7 +10,7 @@ import msgspec
 
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.paths import Place
-from stringd.runs.tools.arguments import problems, schema_of
+from stringd.runs.tools.arguments import counted, problems, schema_of
 from stringd.runs.tools.outcome import ToolFailure, ToolOutput, ToolProblem
 from stringd.runs.tools.port import ToolContext
 
@@ -40,7 +40,7 @@ class CheckedTool(Generic[A]):
             lines = "\n".join(f"- `{issue.path}`: {issue.problem}" for issue in issues)
             return self._invalid(lines, args)
         try:
-            return await self.run(msgspec.convert(args, self.takes), context)
+            return await self.run(msgspec.convert(counted(args), self.takes), context)
         except msgspec.ValidationError as error:
             return self._invalid(f"- `arguments`: {error}", args)
         except Denied as denied:
