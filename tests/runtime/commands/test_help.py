@@ -20,3 +20,12 @@ def test_the_pages_actions_follow(person: Person) -> None:
     person.put("a.md", '```act.find\nGET https://x.test/{q}\n  q: string (required) "What"\n```\n')
     person.gets("/open a.md")
     assert person.gets("/help").endswith("## Actions on this page\n/act.find --q <string>")
+
+
+def test_what_is_installed_is_named(person: Person) -> None:
+    assert "\nInstalled" not in person.gets("/help")
+    person.put("greet.md", "# Hello\n")
+    person.gets("/install ~/greet.md --app")
+    person.gets("/install ~/greet.md --tool --as count")
+    [line] = [each for each in person.gets("/help").split("\n") if each.startswith("Installed")]
+    assert line.split(maxsplit=1)[1] == "app:greet, tool:count"

@@ -3,6 +3,7 @@
 from typing import Final
 
 from stringd.runtime.call import Call
+from stringd.runtime.registry import Kind, installed
 from stringd.wire.result import Result
 
 GROUPS: Final = {
@@ -48,9 +49,11 @@ GROUPS: Final = {
     ),
 }
 
+_KINDS: Final[tuple[Kind, ...]] = ("app", "tool")
+
 
 def help_(call: Call) -> Result:
-    """Every command in groups, then the actions of the open page."""
+    """Every command in groups, what is installed, then the actions of the open page."""
     width = max(len(form) for entries in GROUPS.values() for form, _ in entries) + 2
     lines = [
         "## String Commands",
@@ -60,6 +63,10 @@ def help_(call: Call) -> Result:
     for group, entries in GROUPS.items():
         lines += ["", f"### {group}"]
         lines += [f"{form:<{width}}{summary}" for form, summary in entries]
+    home = call.session.user.home
+    packages = [f"{kind}:{name}" for kind in _KINDS for name in sorted(installed(home, kind))]
+    if packages:
+        lines.append(f"{'Installed':<{width}}{', '.join(packages)}")
     lines += _page_actions(call)
     return Result.page("String Commands", "\n".join(lines))
 
