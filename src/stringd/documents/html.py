@@ -11,6 +11,8 @@ from stringd.documents.addresses import joined
 from stringd.documents.disarm import disarmed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 # Deeper pages exist only to exhaust a parser; browsers stop at about 500.
@@ -27,7 +29,7 @@ _CHROME: Final = [
 _NESTING = re.compile(r"<(/?)(?:div|span|section|ul|ol|blockquote|table|a|b|i|em|strong|font)\b")
 _TAG = re.compile(r"<[^<>]*>")
 _MANY_BLANKS = re.compile(r"\n{3,}")
-_ALWAYS_SPECIAL = re.compile(r"[\\*`\[\]_]")
+_ALWAYS_SPECIAL: Final = str.maketrans({char: _BACKSLASH + char for char in "\\*`[]_"})
 _SPECIAL_AT_START = re.compile(r"(\s*)(?:(-|\+(?= )|=+|#{1,6}(?= )|~~~|>|<!--)|(\d+)(?=\. ))")
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _NOSCRIPT = re.compile(r"<noscript\b[^<>]*>", re.IGNORECASE)
@@ -109,28 +111,29 @@ def _follow_base(tree: "LexborHTMLParser", part: "LexborNode") -> None:
 
 
 def _escape_text(part: "LexborNode") -> None:
-    texts = [node for node in part.traverse(include_text=True) if node.tag == "-text"]
-    for node in texts:
+    for node in list(_prose(part)):
         text = node.text_content
-        if text and not text.isspace() and not _verbatim(node, part):
+        if text and not text.isspace():
             escaped = _escaped(text)
             if escaped != text:
                 node.replace_with(escaped)
 
 
-def _verbatim(node: "LexborNode", part: "LexborNode") -> bool:
-    parent = node.parent
-    while parent is not None and parent.mem_id != part.mem_id:
-        if parent.tag in _VERBATIM:
-            return True
-        parent = parent.parent
-    return False
+def _prose(part: "LexborNode") -> "Iterator[LexborNode]":
+    """The text nodes that are not shown letter by letter, in any order."""
+    waiting = [part]
+    while waiting:
+        for node in waiting.pop().iter(include_text=True):
+            if node.tag == "-text":
+                yield node
+            elif node.tag not in _VERBATIM:
+                waiting.append(node)
 
 
 def _escaped(text: str) -> str:
     # A line break in the source is a space to readers; kept, it could start a heading or a list.
     text = _SPACES.sub(" ", text)
-    text = _ALWAYS_SPECIAL.sub(_BACKSLASH + r"\g<0>", text)
+    text = text.translate(_ALWAYS_SPECIAL)
     start = _SPECIAL_AT_START.match(text)
     if start is None:
         return text
@@ -147,23 +150,30 @@ def _drop_action_languages(part: "LexborNode") -> None:
 
 
 def _trim(node: "LexborNode") -> None:
-    texts = [each for each in node.traverse(include_text=True) if each.tag == "-text"]
-    for each in texts:
-        before = each.text_content or ""
-        after = before.lstrip() if each is texts[0] else before
-        after = after.rstrip() if each is texts[-1] else after
-        if after != before:
-            each.replace_with(after)
+    """Take the spaces off both ends of what a node holds."""
+    first: LexborNode | None = node
+    while first is not None and first.tag != "-text":
+        first = first.first_child
+    if first is not None:
+        first.replace_with((first.text_content or "").lstrip())
+    last: LexborNode | None = node
+    while last is not None and last.tag != "-text":
+        last = last.last_child
+    if last is not None:
+        last.replace_with((last.text_content or "").rstrip())
 
 
 def _write_marks(part: "LexborNode") -> None:
     for rule in part.css("hr"):
         rule.replace_with(_RULE)
+    for inner in part.css("em em, em i, i em, i i"):
+        inner.unwrap()
     for emphasis in part.css("em, i"):
         text = emphasis.text()
         if text.strip():
             # A mark beside a space marks nothing, so spaces go outside.
             emphasis.insert_before("_" if text[0] == text.lstrip()[0] else " _")
             emphasis.insert_after("_" if text[-1] == text.rstrip()[-1] else "_ ")
-            _trim(emphasis)
+            if text != text.strip():
+                _trim(emphasis)
     part.unwrap_tags(["em", "i"])
