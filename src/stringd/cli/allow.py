@@ -52,7 +52,11 @@ def _parser(name: str) -> argparse.ArgumentParser:
         "against a model's mistakes; a shell can do what you can.",
     )
     parser.add_argument("path", nargs="?", help="the directory (or file) to allow")
-    parser.add_argument("--user", default=chosen_user(), help="whose (STRINGD_USER, else default)")
+    parser.add_argument(
+        "--user",
+        default=chosen_user(),
+        help="whose (STRINGD_USER, else the one in use, else default)",
+    )
     parser.add_argument("--remove", action="store_true", help="no longer allow the path")
     parser.add_argument("--list", action="store_true", help="only show what is allowed")
     parser.add_argument("--json", action="store_true", help="print {user, home, allowed}")

@@ -31,7 +31,9 @@ def main(name: str, argv: Sequence[str]) -> int:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--user", help="act as this user (STRINGD_USER, else default)")
+    parser.add_argument(
+        "--user", help="act as this user (STRINGD_USER, else the one in use, else default)"
+    )
     parser.add_argument("--port", help="port of the daemon (STRINGD_PORT, else 3100)")
     parser.add_argument("--tools", metavar="A,B", help=f"offer only these of {_TOOLS}")
     args = parser.parse_args(argv)

@@ -48,7 +48,7 @@ environment:
 
 examples:
   string file:main /help
-  string file:main '/open README.md'
+  string file:main '/open ./README.md'
   string bash:dev 'git status'
 """
 
