@@ -72,6 +72,7 @@ CASES = {
     "untouched": Case(f"X=5; {P} ${{X}} %(id)s {{mid}} {{q}}".replace("%(id)s", "'%(id)s'"),
                       lambda v: ["5", "%(id)s", "{mid}", v]),
     "test": Case(f'[[ "{{q}}" == "{{q}}" ]] && {P} same', lambda _: ["same"]),
+    "here string": Case(f"IFS= read -r -d '' x <<< \"{{q}}\"; {P} \"${{x%$'\\n'}}\"", one),
     "escaped": Case(f'{P} "\\{{q}}" \\{{q}}', lambda _: ["\\{q}", "{q}"]),
 }  # fmt: skip
 PLACE = Place(
@@ -158,6 +159,10 @@ def test_the_program_text_is_the_same_for_every_value_that_is_no_number(
         "declare -i x={q}",
         "trap '{q}' EXIT",
         "printf -v {q} x",
+        "read {q} <<< x",
+        'read <<< "x" "{q}"',
+        "mapfile -C {q} x <<< y",
+        "eval 'read x <<< {q}'",
     ],
 )
 def test_where_bash_evaluates_a_value_only_a_number_fits(template: str) -> None:

@@ -32,9 +32,10 @@ _ARITHMETIC_TEST: Final = re.compile(r"\[\[(?:(?!\]\]).)*\s-(?:eq|ne|lt|le|gt|ge
 _EVALUATES: Final = re.compile(
     r"(?:^|[;&|({!`]|\b(?:then|do|else|time)\s)\s*"
     r"(?:\w+=\S*\s+|command\s+|builtin\s+|exec\s+)*"
-    r"(?:eval|let|trap|unset|read|mapfile|readarray|"
+    r"(?:eval|let|trap|unset|(?P<reads>read|mapfile|readarray)|"
     r"(?:declare|typeset|local|export)\s+-\w*[in]\w*|(?:test|\[)\s+-v|printf\s+-v)\s[^;&|]*$"
 )
+_HERE_STRING: Final = re.compile(r"<<<\s*(?:\"[^\"]*|'[^']*|[^\s\"']*)$")
 _SHELL_SCRIPT: Final = re.compile(
     r"(?:^|[\s;&|(/])(?:ba|da|z|k|a)?sh\s+(?:-\S+\s+)*-[a-z]*c\s+\$?[\"']$"
 )
@@ -268,7 +269,9 @@ class _Walk:
                 return True
         if self.quote is Quote.BARE and _SUBSCRIPT.search(before):
             return True
-        return _EVALUATES.search(before) is not None
+        match = _EVALUATES.search(before)
+        # What `read` is given to read is data; the names it reads into are not.
+        return match is not None and not (match["reads"] and _HERE_STRING.search(before))
 
     def _quoted(self, reference: str) -> str:
         """A reference, written for the quotes that surround it."""
