@@ -170,6 +170,13 @@ def test_a_replacement_body_is_parted_by_its_first_rule() -> None:
         ("#b", Target("", "b")),
         ("a:L1/b:L2", Target("a:L1/b", None, 2, 2)),
         ("p:L", Target("p:L")),
+        ("C#/p.md", Target("C#/p.md")),
+        ("C#/p.md#b", Target("C#/p.md", "b")),
+        ("C#/p.md:L5", Target("C#/p.md", None, 5, 5)),
+        ("https://x.test/p#/b", Target("https://x.test/p", "/b")),
+        ("@p#a/b", Target("@p", "a/b")),
+        ("my p.md#b and/or", Target("my p.md", "b and/or")),
+        ("#a/b", Target("", "a/b")),
     ],
 )
 def test_targets(written: str, expected: Target) -> None:

@@ -12,6 +12,7 @@ from tests.support.person import Person
     [
         ("../x.md#part", "file:///h/nav/m.md", "/h/x.md#part"),
         ("a%20b.md", "file:///h/m.md", "/h/a b.md"),
+        ("x.md#part", "file:///h/C%23/m.md", "file:///h/C%23/x.md#part"),
         ("#part", "file:///h/m.md", "#part"),
         ("~/x.md", "file:///h/m.md", "~/x.md"),
         ("app:weather", "file:///h/m.md", "app:weather"),
@@ -52,6 +53,15 @@ def test_directives_write_paths_as_links_do(person: Person) -> None:
     person.put("doc.md", "[!nav:m](my%20parts.md)\n[!include:p](my%20parts.md)\n")
     assert person.gets("/open doc.md").endswith("[A][@m.a]\n\n## P\n\n[A][@a]")
     assert person.gets("/open #p").endswith("\n## P\n\n[A][@a]")
+
+
+def test_a_folder_may_be_named_with_a_hash(person: Person) -> None:
+    person.put("C#/doc.md", "[!nav:m](nav.md)\n# D\n")
+    person.put("C#/nav.md", "[@a A](part.md#p)\n")
+    person.put("C#/part.md", "# Part\n\n## P\n\np\n")
+    assert person.gets("/open C#/doc.md").startswith("Opened C#/doc.md\n")
+    assert person.gets("/open @m.a") == "Opened C#/part.md#p\n---\n## P\n\np"
+    assert person.gets("/open ~/C#/part.md#p") == "Opened C#/part.md#p\n---\n## P\n\np"
 
 
 def test_an_include_stays_inside_what_may_be_read(person: Person) -> None:

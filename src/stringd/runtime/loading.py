@@ -91,7 +91,9 @@ def absolute_target(target: str, base: str) -> str:
     if path is None:
         return joined(base, target)
     name, mark, block = target.partition("#")
-    return f"{normpath(path.parent / unquote(name)) if name else path}{mark}{block}"
+    found = normpath(path.parent / unquote(name)) if name else str(path)
+    # Whoever follows it takes the first `#` for the block's.
+    return f"{Path(found).as_uri() if '#' in found else found}{mark}{block}"
 
 
 def check_menu(document: Document, file: Included) -> None:
