@@ -66,11 +66,15 @@ async def fetch_web(call: "Call", url: str) -> Fetchable:
     answer = await _get(call, url, {"Accept": ACCEPT})
     manifest = _manifest(answer)
     if manifest is None:
-        name = urlsplit(url).path.rstrip("/").rpartition("/")[2].partition(".")[0]
-        host = urlsplit(url).hostname or ""
-        file_name = name if name not in ("", "string", "index") else host
-        return Fetchable(parse(answer.text(), url), {MAIN_FILE: answer.body}, file_name)
+        return Fetchable(parse(answer.text(), url), {MAIN_FILE: answer.body}, _file_name(url))
     return await _from_manifest(call, answer, manifest)
+
+
+def _file_name(url: str) -> str:
+    """What the file at an address is called; the host where that says nothing."""
+    address = urlsplit(url)
+    name = address.path.rstrip("/").rpartition("/")[2].partition(".")[0]
+    return name if name not in ("", "string", "index") else address.hostname or ""
 
 
 async def fetch_github(call: "Call", place: GitHubPath) -> Fetchable:
@@ -139,14 +143,17 @@ async def _from_manifest(call: "Call", answer: Fetched, manifest: dict[str, obje
     wanted = [MAIN_FILE] if link else list(entries)
     files = {name: await _entry(call, answer, entries[name]) for name in wanted}
     document = parse(files[MAIN_FILE].decode("utf-8", "replace"))
-    return Fetchable(document, files, urlsplit(answer.url).hostname or "app", link)
+    return Fetchable(document, files, _file_name(answer.url), link)
 
 
 async def _entry(call: "Call", manifest: Fetched, entry: Mapping[str, object]) -> bytes:
     content = entry.get("content")
     if isinstance(content, str):
         return content.encode()
-    url = joined(manifest.url, str(entry.get("url")))
+    if not isinstance(entry.get("url"), str):
+        name = entry.get("path")
+        raise InstallError(f'"{name}" of the manifest at {manifest.url} has no url and no content.')
+    url = joined(manifest.url, str(entry["url"]))
     return (await _get(call, url, {"Accept": "*/*"}, may_be_private=not manifest.public)).body
 
 

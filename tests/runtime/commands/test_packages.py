@@ -218,6 +218,22 @@ def test_a_manifest_needs_its_main_file(call: Caller, web: WebServer) -> None:
     )
 
 
+def test_a_manifest_without_a_name_is_called_as_its_file(call: Caller, web: WebServer) -> None:
+    web.answer = Reply('{"files":[{"path":"string.md","content":"# Clock"}]}')
+    installed = call("file:main", f"/install --app {web.url}/apps/clock.json")
+    assert installed.content.startswith("Installed app:clock\n")
+    call("file:main", "/uninstall clock")
+
+
+def test_a_manifest_must_say_where_a_file_comes_from(call: Caller, web: WebServer) -> None:
+    web.answer = Reply('{"files":[{"path":"string.md","content":"# x"},{"path":"lost.md"}]}')
+    assert call("file:main", f"/install --app {web.url}/app").content == (
+        f'ERROR(COMMAND_UNSUPPORTED): "lost.md" of the manifest at {web.url}/app '
+        "has no url and no content."
+    )
+    assert len(web.asked) == 1
+
+
 @proves("ACT-36")
 def test_a_github_directory_is_installed(call: Caller, github: WebServer, name: str) -> None:
     def answer(asked: Asked) -> Reply:
