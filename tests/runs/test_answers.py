@@ -35,7 +35,7 @@ def waiting(shown: Json) -> list[tuple[str, str, str | None]]:
     ]
 
 
-def asker(tmp_path: Path, kind: str) -> tuple[Daemon, Json]:
+def asker(tmp_path: Path, kind: str, **settings: str) -> tuple[Daemon, Json]:
     """A daemon, and how to prepare a run on it that asks."""
     work = tmp_path / "work"
     work.mkdir()
@@ -43,7 +43,8 @@ def asker(tmp_path: Path, kind: str) -> tuple[Daemon, Json]:
     path = tmp_path / "s.yaml"
     source = strategy(sequential("a", "b"), a=ASKERS[kind], b=scripted("end"))
     path.write_text(yaml.safe_dump(source), "utf-8")
-    return Daemon(tmp_path), {"runId": "r", "strategyPath": str(path), "cwd": str(work)}
+    daemon = Daemon(tmp_path, **settings)
+    return daemon, {"runId": "r", "strategyPath": str(path), "cwd": str(work)}
 
 
 async def killed_while_asking(daemon: Daemon, prepare: Json, kind: str) -> Json:
@@ -166,3 +167,31 @@ async def test_a_run_begun_anew_forgets_what_it_asked_before(tmp_path: Path) -> 
             assert again["requestId"] != asked["requestId"]
             request, fields = answer(asked)
             assert (await watcher.ask(request, **fields))["code"] == "NO_PENDING_QUESTION"
+
+
+PATIENCE = "Nobody answered within 0.05 s"
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("request_permission", f"Error (permission_denied): {PATIENCE} whether "),
+        ("request_question", f"Error (timeout): {PATIENCE}\n\nNext step: go on without it"),
+        ("request_input", f'Step "a" failed: LLM call failed: {PATIENCE}'),
+    ],
+)
+async def test_a_prompt_nobody_answers_in_time_is_settled_without_an_answer(
+    tmp_path: Path, kind: str, told: str
+) -> None:
+    daemon, prepare = asker(tmp_path, kind, STRINGD_RUN_PROMPT_TIMEOUT_MS="50")
+    with daemon:
+        async with watching(daemon.port) as watcher:
+            await watcher.ask("prepare_run", **prepare)
+            await watcher.send("start_run", runId="r")
+            asked = (await watcher.until(kind))[-1]
+            seen = await watcher.until("strategy_completed", "strategy_error")
+            request, fields = answer(asked)
+            assert (await watcher.ask(request, **fields))["code"].startswith("NO_PENDING_")
+    outputs = [m["event"].get("output", "") for m in seen if "event" in m]
+    last = seen[-1].get("error", {}).get("message", "")
+    assert any(text.startswith(told) for text in (*outputs, last))

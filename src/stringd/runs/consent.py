@@ -7,6 +7,8 @@ import msgspec
 from msgspec import UNSET
 
 from stringd.runs.clock import timestamp
+from stringd.runs.errors import UnansweredError
+from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.permissions import Verdicts, Wish
 from stringd.runs.ledger import open_call
 from stringd.runs.run import Run
@@ -21,7 +23,11 @@ def verdicts(run: Run, store: RunStore) -> Verdicts:
 
     async def ask(wish: Wish) -> str:
         async def send(request_id: str) -> str:
-            return await run.ask(_request(run.id, request_id, wish))
+            try:
+                return await run.ask(_request(run.id, request_id, wish))
+            except UnansweredError as error:
+                policy_decided(wish, "deny", "prompt-timeout")
+                raise Denied(f"{error} whether {wish.resource} is allowed") from None
 
         call = open_call.get()
         if call is None:

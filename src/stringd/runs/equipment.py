@@ -14,12 +14,16 @@ from stringd.runs.tools.desk import Ports
 
 @dataclass(frozen=True)
 class Equipment:
-    """`approve_commands` are expressions of commands to ask about."""
+    """`approve_commands` are expressions of commands to ask about.
+
+    `prompt_seconds` is how long a human may take to answer; None is for ever.
+    """
 
     data_dir: Path
     ports: Ports = field(default_factory=Ports)
     limits: Limits = field(default_factory=Limits)
     approve_commands: Sequence[str] = ()
+    prompt_seconds: float | None = None
     max_depth: int = 8
     pool: McpPool = field(default_factory=McpPool)
 

@@ -8,7 +8,8 @@ RunsError
 └── ExecutionError         a step, agent, hook or model failed while a run was running
     ├── CallError
     ├── StepError
-    └── ModelError
+    ├── ModelError
+    └── UnansweredError    nobody answered a prompt in the time the daemon gives
 """
 
 
@@ -60,6 +61,11 @@ class StepError(ExecutionError):
 
 class ModelError(ExecutionError):
     """A model could not be found, reached or understood."""
+
+
+class UnansweredError(ExecutionError):
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"Nobody answered within {seconds:g} s")
 
 
 def _code(cause: Exception) -> str:

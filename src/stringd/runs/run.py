@@ -1,5 +1,6 @@
 """A run as this process knows it: its state, its subscribers and its numbered broadcasts."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +11,7 @@ from stringd.runs.agents import Agent
 from stringd.runs.budgets import Limits
 from stringd.runs.clock import timestamp
 from stringd.runs.equipment import Equipment
+from stringd.runs.errors import UnansweredError
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.journal import Journal
 from stringd.runs.mcp.definitions import Definition
@@ -25,8 +27,6 @@ from stringd.wire.runs.messages import Broadcast
 from stringd.wire.runs.types import ConversationHistory, RunStatus, RunSummary
 
 if TYPE_CHECKING:
-    import asyncio
-
     from stringd.runs.audience import Client
 
 
@@ -144,8 +144,13 @@ class Run:
             self.publish(message)
 
     async def ask(self, prompt: Prompt) -> str:
-        """Broadcast a prompt and wait for its answer."""
-        return await self.prompts.wait(prompt, self.publish(prompt))
+        """Broadcast a prompt and wait for its answer. Raises `UnansweredError`."""
+        seconds = self.prepared.equipment.prompt_seconds if self.prepared else None
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.prompts.wait(prompt, self.publish(prompt))
+        except TimeoutError:
+            raise UnansweredError(seconds or 0) from None
 
     def persist(self) -> None:
         """From now on broadcasts go to the store, those held so far first."""

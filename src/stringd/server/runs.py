@@ -97,6 +97,7 @@ class Runs:
                 seconds=settings.max_seconds,
             ),
             approve_commands=settings.approve_commands,
+            prompt_seconds=settings.prompt_seconds,
         )
         return RunService(
             self._data_dir,

@@ -26,6 +26,7 @@ class RunsSettings(NamedTuple):
     max_tokens: int | None = None
     max_tool_calls: int | None = None
     max_seconds: float | None = None
+    prompt_seconds: float | None = None
     use_keyring: bool = False
     keep_events: int | None = None
     catalog_url: str | None = None
@@ -66,6 +67,7 @@ VARIABLES: Final = {
     "STRINGD_RUN_MAX_TOKENS": "tokens a run may use before it is stopped (no limit)",
     "STRINGD_RUN_MAX_TOOL_CALLS": "tool calls a run may make before it is stopped (no limit)",
     "STRINGD_RUN_TIMEOUT_MS": "wall time a run may take before it is stopped (no limit)",
+    "STRINGD_RUN_PROMPT_TIMEOUT_MS": "how long a human may take to answer an agent (for ever)",
     "STRINGD_MODEL_CATALOG": "where a newer list of models is fetched, or off (models.dev)",
     "STRINGD_RUN_EVENTS_KEEP": "completed runs whose events can be replayed, newest first (1000)",
 }
@@ -124,6 +126,7 @@ def _runs_settings(environ: Mapping[str, str]) -> RunsSettings:
         max_tokens=_count(environ, "STRINGD_RUN_MAX_TOKENS"),
         max_tool_calls=_count(environ, "STRINGD_RUN_MAX_TOOL_CALLS"),
         max_seconds=_seconds(environ, "STRINGD_RUN_TIMEOUT_MS", None),
+        prompt_seconds=_seconds(environ, "STRINGD_RUN_PROMPT_TIMEOUT_MS", None),
         use_keyring=_uses_keyring(environ),
         keep_events=_count(environ, "STRINGD_RUN_EVENTS_KEEP"),
         catalog_url=_catalog_url(environ),

@@ -1,7 +1,8 @@
 """`ask_question`: an agent asks the human in the middle of its turn."""
 
+from stringd.runs.errors import UnansweredError
 from stringd.runs.tools.checked import Arguments, CheckedTool
-from stringd.runs.tools.outcome import ToolOutput
+from stringd.runs.tools.outcome import ToolFailure, ToolOutput
 from stringd.runs.tools.port import ToolContext
 
 
@@ -16,5 +17,8 @@ class AskQuestion(CheckedTool[Question]):
     repeatable = True
 
     async def run(self, args: Question, context: ToolContext) -> ToolOutput:
-        answer = await context.ask(context.agent_name, args.question)
+        try:
+            answer = await context.ask(context.agent_name, args.question)
+        except UnansweredError as error:
+            raise ToolFailure("timeout", str(error), next_step="go on without it") from None
         return ToolOutput(f'User response: "{answer}"')
