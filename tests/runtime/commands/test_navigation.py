@@ -168,6 +168,8 @@ def test_an_image_is_described_and_the_document_stays(person: Person) -> None:
     said = person.says("/open p.PNG")
     assert said.text == f"Opened p.PNG\n---\npath: {picture}\ntype: image/png\nsize: 10 bytes"
     assert said.meta["title"] == "Plan"
+    person.put("scan.tiff", b"II*\0")
+    assert "\ntype: image/tiff\nsize: 4 bytes" in person.gets("/open scan.tiff")
 
 
 @proves("CMD-37")

@@ -31,6 +31,11 @@ _IMAGES: Final = {
     ".jpeg": "image/jpeg",
     ".gif": "image/gif",
     ".webp": "image/webp",
+    ".avif": "image/avif",
+    ".bmp": "image/bmp",
+    ".tif": "image/tiff",
+    ".tiff": "image/tiff",
+    ".ico": "image/x-icon",
 }
 _USAGE: Final = """Usage: /open <uri | path | file.md#block | @shortcut>
 Examples:
