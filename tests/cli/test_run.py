@@ -139,8 +139,8 @@ def test_whoever_is_asked_sees_the_command_and_its_surroundings(daemon: Daemon) 
     command = 'eval "$X"\\n# ? a asks: ok'
     why = "[what eval … runs is not clear]"
     assert asked == [
-        f"? a wants fs.write on / to run {command} with X=rm y (yes, no, always)",
-        f"? a wants fs.exec on {command} with X=rm y {why} (yes, no, always)",
+        f"? a wants fs.write on / to run {command} with X=rm y (yes, no, always in this run)",
+        f"? a wants fs.exec on {command} with X=rm y {why} (yes, no, always in this run)",
     ]
 
 
@@ -260,6 +260,21 @@ def test_typing_while_it_runs_steers_it(daemon: Daemon) -> None:
     terminal.until("↪ be brief")
     terminal.until("<user_steering>")
     assert terminal.ended() == 0
+
+
+@pytest.mark.parametrize("view", [[], ["--plain"]])
+def test_ctrl_d_leaves_a_run_that_goes_on(daemon: Daemon, view: list[str]) -> None:
+    run_id = f"left{len(view)}"
+    terminal = Terminal(daemon, "run", "hello", "--run-id", run_id, *view)
+    terminal.until("you needs input")
+    terminal.type("\x04")
+    terminal.until(f"{run_id} goes on; to see it again: stringd runs resume {run_id}")
+    assert terminal.ended() == 4
+    again = Terminal(daemon, "runs", "resume", run_id, *view)
+    again.until("you needs input")
+    again.type("me\r")
+    again.until("You said: me")
+    assert again.ended() == 0
 
 
 def test_ctrl_c_stops_the_run_and_says_so(daemon: Daemon) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from stringd.cli.run_plain import JsonView, PlainView, View
-from stringd.cli.run_session import BEGIN, ReadLine, Session
+from stringd.cli.run_session import BEGIN, LEFT, ReadLine, Session
 from stringd.cli.run_state import RunState
 from stringd.cli.runs_daemon import (
     add_port,
@@ -23,6 +23,7 @@ from stringd.cli.runs_daemon import (
     on_interrupt,
     run_async,
 )
+from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient, UnreachableError
 from stringd.wire.runs import messages as m
@@ -30,9 +31,10 @@ from stringd.wire.runs import requests as r
 
 _EPILOG = """\
 While it runs, a line you type steers the run: the agent at work sees it before its next step, else
-the next agent does. When an agent asks, the line is your answer. Ctrl-C stops the run.
+the next agent does. When an agent asks, the line is your answer. Ctrl-C stops the run, Ctrl-D
+leaves it to itself.
 
-exit code: 0 completed, 1 failed, 3 stopped by someone else, 130 stopped by Ctrl-C
+exit code: 0 completed, 1 failed, 3 stopped by someone else, 4 left, 130 stopped by Ctrl-C
 """
 
 
@@ -125,7 +127,7 @@ async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plai
         following = asyncio.create_task(session.follow())
         on_interrupt(following)
         try:
-            return await following
+            code = await following
         except asyncio.CancelledError:
             return await session.stop()
         except UnreachableError as error:
@@ -134,6 +136,10 @@ async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plai
             ) from error
         finally:
             view.close()
+    if code == LEFT:
+        again = f"stringd runs resume {state.run_id}"
+        print(visible(f"{state.run_id} goes on; to see it again: {again}"), file=sys.stderr)
+    return code
 
 
 def _view(

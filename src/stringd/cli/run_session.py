@@ -11,7 +11,7 @@ from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 
-COMPLETED, FAILED, CANCELLED, INTERRUPTED = 0, 1, 3, 130
+COMPLETED, FAILED, CANCELLED, LEFT, INTERRUPTED = 0, 1, 3, 4, 130
 
 BEGIN = "start"
 """The id of the request that begins what is followed; nothing follows when it is refused."""
@@ -38,19 +38,29 @@ class Session:
         self._read_line = read_line
         self._interactive = interactive
         self._asked = asyncio.Event()
+        self._left = asyncio.Event()
         self._unanswerable = False
 
     async def follow(self) -> int:
-        """Show the run until it ends; the exit code says how. Raises `RunsError`."""
+        """Show the run until it ends or is left; the exit code says how. Raises `RunsError`."""
+        watching = asyncio.create_task(self._watch())
         typing = asyncio.create_task(self._type())
+        leaving = asyncio.create_task(self._left.wait())
         try:
-            async for message in self._client.messages():
-                self._show(message)
-                if self._state.ending is not None:
-                    return self._exit_code()
+            await asyncio.wait((watching, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                return watching.result()
         finally:
-            typing.cancel()
-            await asyncio.gather(typing, return_exceptions=True)
+            for task in (watching, typing, leaving):
+                task.cancel()
+            await asyncio.gather(watching, typing, leaving, return_exceptions=True)
+        return LEFT
+
+    async def _watch(self) -> int:
+        async for message in self._client.messages():
+            self._show(message)
+            if self._state.ending is not None:
+                return self._exit_code()
         return FAILED
 
     async def stop(self) -> int:
@@ -90,6 +100,9 @@ class Session:
                 await self._asked.wait()
             line = await self._read_line()
             prompt = self._state.prompt
+            if line is None and self._interactive:
+                self._left.set()
+                return
             if line is None:
                 await self._no_more_lines()
                 return
