@@ -166,10 +166,16 @@ def _providers() -> Iterator[Check]:
         # Names only: a value is a secret, and a doctor's report gets pasted into issues.
         known = [name for name in variables if os.environ.get(name, "").strip()]
         if known:
-            yield Check(f"models {provider}", "ok", f"{' and '.join(known)} set")
+            here = f"{' and '.join(known)} set here; a daemon has what was set when it started"
+            yield Check(f"models {provider}", "ok", here)
         else:
             wanted = " or ".join(variables)
-            yield Check(f"models {provider}", "off", "not set up", f"set {wanted} to use it")
+            yield Check(
+                f"models {provider}",
+                "off",
+                "not set up",
+                f"set {wanted} and start the daemon anew to use it",
+            )
 
 
 def _extras() -> Iterator[Check]:
