@@ -58,6 +58,15 @@ def test_unfit_values_are_refused(arguments: str, problem: str) -> None:
     assert message(FIELDS, arguments).startswith(problem)
 
 
+def test_words_no_field_is_left_for_are_counted() -> None:
+    assert message(FIELDS, "a 2 --on --card x y z").splitlines()[1] == (
+        "Expected up to 2 positional values (fields: title, n, on, card), got 4."
+    )
+    assert message("GET http://h.test/\n  q: string\n", "--q a b").splitlines()[1] == (
+        "Expected up to 0 positional values (field: q), got 1."
+    )
+
+
 def test_money_is_no_variable() -> None:
     assert values(FIELDS, "'costs $5'") == {"title": "costs $5"}
 

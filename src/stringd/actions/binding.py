@@ -96,12 +96,12 @@ def _positional(
         return
     free = [each.name for each in action.fields if each.name not in {*given, *files}]
     if len(flags.positional) > len(free):
-        names = ", ".join(free) or "none left"
-        count = len(free)
-        values, fields = ("value", "field") if count == 1 else ("values", "fields")
+        values = "value" if len(free) == 1 else "values"
+        fields = "field" if len(action.fields) == 1 else "fields"
+        names = ", ".join(each.name for each in action.fields)
         raise payload_error(
             f"Too many positional arguments for {place.label}.\n"
-            f"Expected up to {count} positional {values} ({fields}: {names}), "
+            f"Expected up to {len(free)} positional {values} ({fields}: {names}), "
             f"got {len(flags.positional)}.\n"
             "Use -- to pass values that start with '-'."
         )
