@@ -214,3 +214,13 @@ def test_a_replacement_may_be_sent_with_any_line_ends(sent: str, newline: str) -
     body = sent.join(["one", "two", "---", "1", "2", ""])
     old, new = split_replacement(body)
     assert replace_text(source, old, new).source == newline.join(["top", "1", "2", "end", ""])
+
+
+@pytest.mark.parametrize("sent", ["\n", "\r\n"])
+def test_text_is_found_where_lines_end_in_different_ways(sent: str) -> None:
+    source = "a\r\nb\nc\r\na\nb\r\nc\n"
+    old = sent.join("ab")
+    assert replace_text(source, old, "x", every=True).source == "x\nc\r\nx\r\nc\n"
+    assert replace_text(source, sent.join("ca"), "x").source == "a\r\nb\nx\nb\r\nc\n"
+    with pytest.raises(AmbiguousTextError):
+        replace_text(source, old, "x")

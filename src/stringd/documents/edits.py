@@ -5,6 +5,7 @@ before anything is written.
 """
 
 import re
+from bisect import bisect_left
 from typing import Final, NamedTuple
 
 from stringd.documents.blocks import BlockSpan
@@ -18,7 +19,7 @@ from stringd.documents.errors import (
     ReplacementError,
     TextNotFoundError,
 )
-from stringd.documents.scan import newline_of, with_newlines
+from stringd.documents.scan import newline_of, occurrences, with_newlines
 
 _LINES = re.compile(r":L(\d{1,12})(?:-L?(\d{1,12}))?")
 EXCERPTS: Final = 3
@@ -187,26 +188,39 @@ def replace_text(source: str, old: str, new: str, *, every: bool = False) -> Rep
     """Replace exact text, which must occur once unless `every`. Nothing in `new` is special."""
     if not old:
         raise ReplacementError("Old text cannot be empty.")
-    newline = newline_of(source)
-    wanted = with_newlines(old, newline)
-    if wanted not in source:
-        wanted = old
-    count = source.count(wanted)
+    # Whoever sent it saw lines, not how each of them ends.
+    plain, wanted = with_newlines(source, "\n"), with_newlines(old, "\n")
+    count = plain.count(wanted)
     if count == 0:
         raise TextNotFoundError
     if count > 1 and not every:
-        raise AmbiguousTextError(count, _excerpts(source, wanted))
-    return Replacement(source.replace(wanted, with_newlines(new, newline)), count)
+        raise AmbiguousTextError(count, _excerpts(plain, wanted))
+    put = with_newlines(new, newline_of(source))
+    return Replacement(put.join(_around(source, plain, wanted)), count)
 
 
-def _excerpts(source: str, wanted: str) -> tuple[str, ...]:
+def _around(source: str, plain: str, wanted: str) -> list[str]:
+    """What of the source stands around each `wanted` in `plain`, the same text with LF."""
+    pieces = plain.split(wanted)
+    if source == plain:
+        return pieces
+    shorter = [at - number for number, at in enumerate(occurrences(source, "\r\n"))]
+    kept, end = [], 0
+    for piece in pieces:
+        start, end = end, end + len(piece)
+        first, last = bisect_left(shorter, start), bisect_left(shorter, end)
+        kept.append(source[start + first : end + last])
+        end += len(wanted)
+    return kept
+
+
+def _excerpts(plain: str, wanted: str) -> tuple[str, ...]:
     shown: list[str] = []
-    position = source.find(wanted)
+    position = plain.find(wanted)
     while position >= 0 and len(shown) < EXCERPTS:
         start = max(0, position - EXCERPT_WIDTH // 2)
-        excerpt = source[start : start + EXCERPT_WIDTH]
-        shown.append(excerpt.replace("\r\n", "\n").replace("\n", "\\n"))
-        position = source.find(wanted, position + len(wanted))
+        shown.append(plain[start : start + EXCERPT_WIDTH].replace("\n", "\\n"))
+        position = plain.find(wanted, position + len(wanted))
     return tuple(shown)
 
 
