@@ -159,7 +159,9 @@ def test_a_name_that_is_too_long_is_refused(person: Person) -> None:
 @proves("FILE-15")
 def test_text_that_is_no_utf8_is_shown_with_marks(person: Person) -> None:
     person.put("latin.md", "# Caf\xe9\n[Caf\xe9](https://x.test/)\n".encode("latin-1"))
-    assert person.gets("/open latin.md").startswith("Opened latin.md\n---\n# Caf")
+    assert person.gets("/open latin.md").startswith("Opened latin.md\n---\n# Caf�\n")
+    assert "\n1 | # Caf�\n" in person.gets("/edit latin.md")
+    assert "\n# Caf�\n" in person.chanflow("<𝒞=string:a>/open latin.md</𝒞>")
     person.gets("/info")
     person.gets("/set {x} = 1")
 

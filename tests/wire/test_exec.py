@@ -56,7 +56,7 @@ def test_any_text_survives_the_wire(message: str, content: str, request_id: str 
 
 def test_lone_surrogates_of_file_names_do_not_break_the_stream() -> None:
     found = events(Result.page("a", "odd \udcff name"), label="/open \udcff")
-    assert found["content"] == "re: /open ?\na\n---\nodd ? name"
+    assert found["content"] == "re: /open �\na\n---\nodd � name"
 
 
 def test_the_head_of_a_failure_without_a_code_has_none() -> None:

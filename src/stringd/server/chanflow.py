@@ -14,7 +14,7 @@ from stringd.server.http import CORS_HEADERS, HttpError, Request, Response
 from stringd.server.turns import Turns
 from stringd.wire import chanflow
 from stringd.wire.body import BodyError, parse_object
-from stringd.wire.result import Result, transport_text
+from stringd.wire.result import Result, sendable, transport_text
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ChanFlowEndpoint:
         user_id = require_user(self._runtime, request)
         text, cwd = _text_and_directory(request)
         replies = await self._run_all(user_id, chanflow.parse(text), cwd)
-        return Response(200, _HEAD, chanflow.join(replies).encode("utf-8", "replace"))
+        return Response(200, _HEAD, sendable(chanflow.join(replies)).encode())
 
     async def _run_all(
         self,

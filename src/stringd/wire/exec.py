@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from stringd.wire.result import Result, response_text
+from stringd.wire.result import Result, response_text, sendable
 from stringd.wire.topic import Topic
 
 LABEL_UNITS: Final = 80
@@ -99,7 +99,7 @@ def _prefix(label: str, request_id: str | None) -> str:
 
 
 def _replacing_lone_surrogates(head: Head, content: str) -> bytes:
-    """File names may hold bytes that are no UTF-8; the wire shows them as `?`."""
+    """Files and their names may hold bytes that are no UTF-8."""
     tidy = msgspec.to_builtins(head, str_keys=True)
     return b"event: head\ndata: %b\n\nevent: content\ndata: %b\n\n%b" % (
         _encode(_encodable(tidy)),
@@ -111,7 +111,7 @@ def _replacing_lone_surrogates(head: Head, content: str) -> bytes:
 def _encodable(value: object) -> object:
     match value:
         case str():
-            return value.encode("utf-8", "replace").decode("utf-8")
+            return sendable(value)
         case dict():
             return {_encodable(key): _encodable(item) for key, item in value.items()}
         case list() | tuple():

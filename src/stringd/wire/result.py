@@ -5,7 +5,12 @@ for pages followed by `---` and the content. The ChanFlow wire prints the transp
 feedback with the diff below it, `✗ CODE: message` for errors. Pages read the same on both.
 """
 
+import re
+from typing import Final
+
 import msgspec
+
+_UNSENDABLE: Final = re.compile("[\ud800-\udfff]")
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -44,6 +49,11 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     def error(cls, code: str | None, message: str, content: str | None = None) -> "Result":
         """A failure. Only shell failures carry content (their output)."""
         return cls(False, message, content, code)
+
+
+def sendable(text: str) -> str:
+    """Text as UTF-8 can carry it; what was no UTF-8 in a file or its name is shown as `�`."""
+    return _UNSENDABLE.sub("\ufffd", text)
 
 
 def response_text(result: Result) -> str:
