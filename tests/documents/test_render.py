@@ -206,6 +206,15 @@ def test_only_the_full_view_expands_includes() -> None:
     assert render(page, block="b", include=resolve).text == "in\nend"
 
 
+def test_the_view_of_a_heading_goes_on_to_the_next_one_across_markers() -> None:
+    source = "<!-- #x -->\n## In\nbody\n<!-- /x -->\ntail\n<!-- #y -->\n## Next\n<!-- /y -->\n"
+    page = parse(source, "file:///d/main.md")
+    assert render(page, block="in").text == "## In\nbody\ntail"
+    assert render(page, block="x").text == "## In\nbody"
+    including = parse("[!include:in](./o.md)", "file:///d/main.md")
+    assert render(including, include=files(o=source)).text == "## In\nbody\ntail"
+
+
 def test_an_include_may_name_the_block_in_its_path() -> None:
     page = parse("[!include:x](./o.md#real-one)", "file:///d/main.md")
     assert render(page, include=files(o="## Real one\nyes\n")).text == "## Real one\nyes"

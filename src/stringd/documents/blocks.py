@@ -51,6 +51,12 @@ class BlockSpan(Struct, frozen=True, gc=False):
     outer_start: int
     """The first character that belongs to the block, its open marker included."""
     outer_end: int
+    """Where it ends, its close marker included; below a heading, where the next one begins."""
+
+    @property
+    def shown_end(self) -> int:
+        """Where a reader's view ends: markers are not shown, so it may hold one of a pair."""
+        return self.outer_end if self.heading else self.end
 
 
 def slug(text: str) -> str:
@@ -174,7 +180,7 @@ def heading_block(
         return None
     after = next((heading.start for heading in found if heading.level <= mine.level), len(source))
     end = _uncrossed(mine.end, after, list(blocks))
-    return BlockSpan(ident, mine.start, end, mine.end, True, mine.start, end)
+    return BlockSpan(ident, mine.start, end, mine.end, True, mine.start, after)
 
 
 def _uncrossed(start: int, end: int, blocks: list[BlockSpan]) -> int:

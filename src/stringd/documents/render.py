@@ -169,7 +169,7 @@ class _Walk:
         span = self.root.find_block(ident)
         if span is not None:
             self.resolve = None
-            return self.region(self.root, span.start, span.end)
+            return self.region(self.root, span.start, span.shown_end)
         named = next((each for each in self.root.includes if each.id == ident), None)
         return self.included(self.root, named) if named is not None else ""
 
@@ -263,7 +263,7 @@ class _Walk:
         if span is None:
             return _NO_BLOCK.format(id=include.block, path=include.path)
         self.chain.append(found.uri)
-        text = self.region(page, span.start, span.end).strip()
+        text = self.region(page, span.start, span.shown_end).strip()
         self.chain.pop()
         return text
 
