@@ -168,9 +168,10 @@ def test_opening_an_app_runs_in_its_topic(env: dict[str, str]) -> None:
         (["/act.say", "two words"], "/act.say 'two words'"),
         (["/act.say", 'a "quoted" word'], "/act.say 'a \"quoted\" word'"),
         (["/act.say", "it's"], """/act.say 'it'"'"'s'"""),
+        (["/act.say", "'a''' b"], "/act.say \"'\"'a'\"'''\"' b'"),
         (["/act.say", ""], "/act.say ''"),
         (["/act.say", "a\nb"], "/act.say 'a\nb'"),
-        (["/act.say", "''"], """/act.say "'""'\""""),
+        (["/act.say", "''"], "/act.say \"''\""),
     ],
 )
 def test_several_words_become_one_command(words: list[str], command: str) -> None:

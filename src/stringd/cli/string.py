@@ -155,9 +155,11 @@ def quote(word: str) -> str:
     """Quote a word so that the tokeniser restores it: it has quotes, but no escapes."""
     if word and not any(c.isspace() or c in "\"'" for c in word):
         return word
-    pieces = []
+    pieces: list[str] = []
     for index, run in enumerate(word.split("'")):
-        if index:
+        if index and pieces and pieces[-1].endswith("'\""):
+            pieces[-1] = pieces[-1][:-1] + "'\""
+        elif index:
             pieces.append('"\'"')
         if run:
             pieces.append(f"'{run}'")
