@@ -186,7 +186,14 @@ MESSAGES: dict[str, dict[str, Check]] = {
     },
     "strategy_list": {
         "runs": items(
-            fields(runId=text, strategyName=text, status=STATUS, startedAt=iso, completedAt_=iso)
+            fields(
+                runId=text,
+                strategyName=text,
+                status=STATUS,
+                startedAt=iso,
+                completedAt_=iso,
+                queuePosition_=whole,
+            )
         )
     },
     "run_list": {

@@ -12,6 +12,7 @@ from stringd.runs.errors import ExecutionError
 from stringd.runs.models.registry import Models
 from stringd.runs.run import Prepared, Run
 from stringd.runs.segment import Segment
+from stringd.runs.slots import Slots
 from stringd.runs.steering import Steer
 from stringd.runs.store import RunStore
 from stringd.runs.strategy.templates import Templates
@@ -34,8 +35,10 @@ class Executor:
         templates: Templates,
         *,
         concurrent_broadcast: bool = False,
+        slots: Slots | None = None,
     ) -> None:
         self._store = store
+        self._slots = slots or Slots()
         self._models = models
         self._templates = templates
         self._concurrent_broadcast = concurrent_broadcast
@@ -74,7 +77,8 @@ class Executor:
         run.begun = True
         try:
             if run.status == "running":
-                await self._segment(run, prepared, text, resume=resume)
+                async with self._slots.hold(run.id):
+                    await self._segment(run, prepared, text, resume=resume)
         except asyncio.CancelledError:
             run.status = "cancelled"
         finally:

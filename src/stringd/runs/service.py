@@ -29,6 +29,7 @@ from stringd.runs.pruning import KEEP_EVENTS, Pruning
 from stringd.runs.registry import Registry
 from stringd.runs.run import RunSettings
 from stringd.runs.sideline import Sideline
+from stringd.runs.slots import Slots
 from stringd.runs.store import RunStore
 from stringd.runs.strategy.definition import Strategy
 from stringd.runs.strategy.templates import Templates
@@ -61,6 +62,7 @@ class RunService:
         use_keyring: bool = False,
         keep_events: int = KEEP_EVENTS,
         catalog_url: str | None = None,
+        max_running: int | None = None,
     ) -> None:
         self.models = models or Models(
             directory=ProviderDirectory(data_dir, use_keyring=use_keyring, catalog_url=catalog_url)
@@ -70,11 +72,13 @@ class RunService:
             data_dir, project_dir, self.registry, equipment or Equipment(data_dir), model_override
         )
         self._store: RunStore = store or FileRunStore(data_dir / "runs")
+        self._slots = Slots(max_running)
         executor = Executor(
             self._store,
             self.models,
             Templates(frozenset(template_filters)),
             concurrent_broadcast=concurrent_broadcast,
+            slots=self._slots,
         )
         self._known = KnownRuns()
         self._clients: dict[Client, None] = {}
@@ -155,7 +159,10 @@ class RunService:
 
     def summaries(self) -> list[RunSummary]:
         """Runs of this process, in the order they were prepared."""
-        return self._known.summaries()
+        found, waiting = self._known.summaries(), self._slots.positions()
+        for summary in found:
+            summary.queue_position = waiting.get(summary.run_id, UNSET)
+        return found
 
     def _handlers(self) -> Handlers:
         conduct, answers = self._conduct, Answers(self._known, self._store)

@@ -109,4 +109,5 @@ class Runs:
             use_keyring=settings.use_keyring,
             keep_events=settings.keep_events or KEEP_EVENTS,
             catalog_url=settings.catalog_url,
+            max_running=settings.max_running,
         )

@@ -27,6 +27,7 @@ class RunsSettings(NamedTuple):
     max_tool_calls: int | None = None
     max_seconds: float | None = None
     prompt_seconds: float | None = None
+    max_running: int | None = None
     use_keyring: bool = False
     keep_events: int | None = None
     catalog_url: str | None = None
@@ -68,6 +69,7 @@ VARIABLES: Final = {
     "STRINGD_RUN_MAX_TOOL_CALLS": "tool calls a run may make before it is stopped (no limit)",
     "STRINGD_RUN_TIMEOUT_MS": "wall time a run may take before it is stopped (no limit)",
     "STRINGD_RUN_PROMPT_TIMEOUT_MS": "how long a human may take to answer an agent (for ever)",
+    "STRINGD_RUN_MAX_CONCURRENT": "runs that may work at once; the others wait (no limit)",
     "STRINGD_MODEL_CATALOG": "where a newer list of models is fetched, or off (models.dev)",
     "STRINGD_RUN_EVENTS_KEEP": "completed runs whose events can be replayed, newest first (1000)",
 }
@@ -127,6 +129,7 @@ def _runs_settings(environ: Mapping[str, str]) -> RunsSettings:
         max_tool_calls=_count(environ, "STRINGD_RUN_MAX_TOOL_CALLS"),
         max_seconds=_seconds(environ, "STRINGD_RUN_TIMEOUT_MS", None),
         prompt_seconds=_seconds(environ, "STRINGD_RUN_PROMPT_TIMEOUT_MS", None),
+        max_running=_count(environ, "STRINGD_RUN_MAX_CONCURRENT"),
         use_keyring=_uses_keyring(environ),
         keep_events=_count(environ, "STRINGD_RUN_EVENTS_KEEP"),
         catalog_url=_catalog_url(environ),

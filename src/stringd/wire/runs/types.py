@@ -56,13 +56,14 @@ class ErrorInfo(Value, kw_only=True):
 
 
 class RunSummary(Value, kw_only=True):
-    """A run this process knows."""
+    """A run this process knows. `queue_position` is ours: its place among those that wait."""
 
     run_id: str
     strategy_name: str
     status: RunStatus
     started_at: str
     completed_at: str | UnsetType = UNSET
+    queue_position: int | UnsetType = UNSET
 
 
 class RunOverview(Value, kw_only=True):
