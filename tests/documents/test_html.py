@@ -35,6 +35,13 @@ from stringd.documents import html_to_markdown
         ("<p>a<noscript>b", "ab"),
         ("<p>[!include:x](/etc/passwd)</p>", "\\[!include:x\\](/etc/passwd)"),
         ("<p>a<em> b </em>c <i>d <b>e</b> </i>f</p>", "a _b_ c _d **e**_ f"),
+        ("<p><em>a <i>b</i></em></p>", "_a b_"),
+        ("<h2><a href='#t'>T</a></h2><h2>U<a href='#u'>¶</a></h2>", "## T\n\n## U"),
+        ("<h2><a href='/t#t'>T</a></h2>", "## [T](/t#t)"),
+        (
+            "<table><tr><th>a long name</th></tr><tr><td>x|y</td></tr></table>",
+            "| a long name |\n| --- |\n| x\\|y |",
+        ),
     ],
 )
 def test_pages(html: str, expected: str) -> None:

@@ -52,6 +52,7 @@ def html_to_markdown(html: str) -> str:
         highlight_style="none",
         extract_metadata=False,
         autolinks=False,
+        compact_tables=True,
         preprocessing=PreprocessingOptions(enabled=False),
     )
     html = _without_noscript(html.replace(_BACKSLASH, "").replace(_RULE, ""))
@@ -92,6 +93,7 @@ def _content(html: str) -> str:
         return ""
     part.strip_tags(_CHROME)
     _follow_base(tree, part)
+    _free_headings(part)
     _escape_text(part)
     _drop_action_languages(part)
     _write_marks(part)
@@ -108,6 +110,16 @@ def _follow_base(tree: "LexborHTMLParser", part: "LexborNode") -> None:
             # A fragment stays within the page, wherever its links start.
             if target and not target.startswith("#"):
                 node.attrs[name] = joined(start, target)
+
+
+def _free_headings(part: "LexborNode") -> None:
+    """A heading that links to itself is addressed by its words; the link says nothing more."""
+    for link in part.css("h1 a, h2 a, h3 a, h4 a, h5 a, h6 a"):
+        if (link.attributes.get("href") or "").startswith("#"):
+            if any(char.isalnum() for char in link.text()):
+                link.unwrap()
+            else:
+                link.decompose()
 
 
 def _escape_text(part: "LexborNode") -> None:
