@@ -1,6 +1,7 @@
 """From what was typed after `/open` to an address: a file that may be reached, or a URL."""
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -121,9 +122,13 @@ def _located(call: "Call", typed: str) -> FilePath | WebAddress:
         raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {typed}")
     if page is not None and is_web(page.uri):
         return _from_web_page(page, typed)
-    beside = locate(call, typed, call.session.document_directory())
-    if call.session.directory is None or page is None or is_there(beside.real):
-        return beside
+    directory = call.session.document_directory()
+    if call.session.directory is None or page is None:
+        return locate(call, typed, directory)
+    with suppress(CommandError):
+        beside = locate(call, typed, directory)
+        if is_there(beside.real):
+            return beside
     return locate(call, typed)
 
 

@@ -134,6 +134,20 @@ def test_a_directory_lists_itself_and_becomes_the_place(person: Person) -> None:
     assert "history_length" in person.says("/info").meta
 
 
+def test_dots_start_in_the_opened_directory_when_they_leave_the_workspace_from_the_document(
+    person: Person,
+) -> None:
+    person.put("index.md", "# I\n")
+    person.put("notes/plan.md", PLAN)
+    person.gets("/open index.md")
+    person.gets("/open notes")
+    assert person.gets("/open ..").startswith("Listing ./\n")
+    person.gets("/open notes")
+    assert person.gets("/open ../index.md") == "Opened index.md\n---\n# I"
+    person.gets("/open notes")
+    assert person.fails("/open ../../x.md").code == "FILE_NOT_ALLOWED"
+
+
 def test_a_directory_with_an_index_opens_it(person: Person) -> None:
     person.put("app/string.md", "# The app\n")
     assert person.gets("/open app") == "Opened app/string.md\n---\n# The app"
