@@ -115,6 +115,12 @@ def test_a_gate_that_is_not_there_is_told_at_once_with_the_way_on(home: Path) ->
         Gate(str(home / "none.sock")).ping()
 
 
+def test_the_way_on_holds_in_every_directory(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    with pytest.raises(GateNotRunningError, match=f"stringd gate --socket {home}/none.sock$"):
+        Gate("none.sock").ping()
+
+
 def test_a_gate_with_a_full_queue_is_waited_for(home: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(home / "s"))

@@ -60,8 +60,9 @@ class NoAnswerError(GateClientError):
 
 def starting(path: str) -> str:
     """What a person types to have a gate there, whatever directory they stand in."""
+    whole = shlex.quote(str(Path(path).absolute()))
     everywhere = path.endswith(f"/{SOCKET_NAME}")
-    return "stringd gate" if everywhere else f"stringd gate --socket {shlex.quote(path)}"
+    return "stringd gate" if everywhere else f"stringd gate --socket {whole}"
 
 
 def default_socket(env: Mapping[str, str] | None = None) -> str:
