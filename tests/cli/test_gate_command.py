@@ -92,6 +92,7 @@ def test_a_missing_log_is_named(tmp_path: Path) -> None:
     [
         (["--bogus"], "unknown option: --bogus"),
         (["extra"], "unknown option: extra"),
+        (["--socket", ""], "error: --socket requires a value"),
         (
             ["--forward-agent"],
             "error: --forward-agent requires --host (no SSH session in local mode)",

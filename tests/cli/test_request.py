@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from stringd import __version__
 from stringd.cli.request import UsageError, parse, split_stages
 from stringd.gate.decide import Answer, Event
+from tests.client.test_gate import peer
 from tests.gate.conftest import desk, home
 from tests.gate.support import PATIENCE, Desk, Human, serving
 from tests.requirements import proves
@@ -103,6 +105,28 @@ def test_ping_and_stop(desk: Desk) -> None:
     assert run(desk.path, "--stop").stdout == b"stopping\n"
 
 
+@pytest.mark.parametrize(
+    ("option", "code", "told"),
+    [
+        ("--ping", 0, b"running (1.0.0, predates ping)\n"),
+        ("--stop", 1, b"error: this gate (1.0.0) predates stop: end it in its terminal\n"),
+    ],
+)
+@proves("GATE-CLI-01")
+def test_a_gate_older_than_control_actions_is_named_as_one(
+    home: Path, option: str, code: int, told: bytes
+) -> None:
+    def answer(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(
+            b'{"id":"","status":"error","message":"pipeline must not be empty","version":"1.0.0"}\n'
+        )
+
+    with peer(home / "s", answer):
+        done = run(home / "s", option)
+    assert (done.returncode, done.stdout + done.stderr) == (code, told)
+
+
 def test_an_answer_that_does_not_come_is_an_error(home: Path) -> None:
     with serving(home, Human(), at_liberty=False) as desk:
         done = run(desk.path, "--no-privilege", "true", STRINGD_REQUEST_TIMEOUT="1")
@@ -117,6 +141,9 @@ def test_an_answer_that_does_not_come_is_an_error(home: Path) -> None:
         (["--"], "no command specified"),
         (["|"], "no command specified"),
         (["--socket"], "--socket requires a value"),
+        (["--socket", "", "ls"], "--socket requires a value"),
+        (["--env", "LANG", "ls"], "--env requires NAME=VALUE, not LANG"),
+        (["-x", "ls"], "unknown option: -x"),
         (["--bogus", "ls"], "unknown option: --bogus"),
         (["--json=1", "ls"], "unknown option: --json=1"),
         (["--forward-agent", "ls"], "--forward-agent is only allowed with --no-privilege"),

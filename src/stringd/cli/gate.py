@@ -73,7 +73,7 @@ def _gate(name: str, argv: Sequence[str]) -> int:
         print(problem, file=sys.stderr)
         return 1
     settings = from_environment(os.environ)
-    if options.socket:
+    if options.socket is not None:
         settings = replace(settings, socket=Path(options.socket).absolute())
     if options.notify is not None:
         settings = replace(settings, notify=options.notify)
@@ -149,6 +149,9 @@ def _problem(options: argparse.Namespace, unknown: list[str]) -> str | None:
             return f"error: {option}: {_UNSUPPORTED[option]}"
     if unknown:
         return f"unknown option: {unknown[0]}"
+    if options.socket == "":
+        # An unset variable must not silently become the usual place.
+        return "error: --socket requires a value"
     if options.forward_agent:
         return "error: --forward-agent requires --host (no SSH session in local mode)"
     return None

@@ -132,8 +132,12 @@ def _parse_option(options: Options, word: str, rest: list[str]) -> None:
         if not rest:
             raise UsageError(f"{name} requires a value")
         value = rest.pop(0)
+    if name == "--socket" and not value:
+        raise UsageError("--socket requires a value")
     if name == "--env":
-        key, _, content = value.partition("=")
+        key, has_content, content = value.partition("=")
+        if not has_content:
+            raise UsageError(f"--env requires NAME=VALUE, not {value}")
         options.env[key] = content
     else:
         setattr(options, _VALUES[name], value)
@@ -161,12 +165,30 @@ def _ask(options: Options) -> Response:
 def _report(response: Response, options: Options) -> int:
     if options.json:
         _write(sys.stdout, b"".join(encode_response(response)))
+    elif (options.ping or options.stop) and _predates_control(response):
+        return _report_older(response, options)
     elif options.print:
         print("\n".join(_summary(response)))
         return 0
     else:
         _pass_on(response)
     return _exit_code(response)
+
+
+def _predates_control(response: Response) -> bool:
+    """Whether it is a gate that knows commands only, and took ours for one without words."""
+    return response.message == "pipeline must not be empty"
+
+
+def _report_older(response: Response, options: Options) -> int:
+    version = render(response.version or "of unknown version")
+    if options.stop:
+        print(
+            f"error: this gate ({version}) predates stop: end it in its terminal", file=sys.stderr
+        )
+        return 1
+    print(f"running ({version}, predates ping)")
+    return 0
 
 
 def _exit_code(response: Response) -> int:
