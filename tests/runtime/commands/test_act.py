@@ -406,6 +406,15 @@ def test_the_default_action_runs_after_opening_unless_it_needs_something(
     assert call(topic, f"/open {path}").content.endswith("# Needy")
 
 
+def test_a_document_a_default_action_answers_is_shown_without_its_header(
+    call: Caller, web: WebServer, topic: str
+) -> None:
+    web.answer = Reply("---\ntitle: Hidden\n---\n# News\n", "text/markdown")
+    action = f"```act.news\nGET {web.url}/news\n```\n"
+    path = page(call, topic, f"---\ndefault: news\n---\n# Paper\n{action}")
+    assert call(topic, f"/open {path}").content.endswith("# Paper\n\n---\n\n# News")
+
+
 @proves("ACT-17")
 def test_a_command_that_takes_too_long_is_ended(call: Caller, topic: str) -> None:
     page(call, topic, "```act.slow\nCLI echo started; sleep 60\n```\n")

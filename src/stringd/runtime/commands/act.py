@@ -78,8 +78,8 @@ async def run_default(call: Call, action: Action) -> str | None:
     if isinstance(outcome, Text):
         return _shown(call, outcome) or None
     if isinstance(outcome, DocumentAnswer):
-        answer = await page_of(outcome)
-        return _shown(call, Text(answer.document.source, templated=True)) or None
+        document = (await page_of(outcome)).document
+        return _shown(call, Text(document.source[document.body_start :], templated=True)) or None
     return None
 
 
