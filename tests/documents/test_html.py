@@ -42,6 +42,8 @@ from stringd.documents import html_to_markdown
             "<table><tr><th>a long name</th></tr><tr><td>x|y</td></tr></table>",
             "| a long name |\n| --- |\n| x\\|y |",
         ),
+        ("<pre><i>a</i> <a href=/b>b</a> <em>c</em></pre>", "```\na b c\n```"),
+        ("<code>a <i>b</i></code> <a href=/c><code>c</code></a>", "`a b` [`c`](/c)"),
     ],
 )
 def test_pages(html: str, expected: str) -> None:

@@ -94,6 +94,7 @@ def _content(html: str) -> str:
     part.strip_tags(_CHROME)
     _follow_base(tree, part)
     _free_headings(part)
+    _plain_code(part)
     _escape_text(part)
     _drop_action_languages(part)
     _write_marks(part)
@@ -120,6 +121,13 @@ def _free_headings(part: "LexborNode") -> None:
                 link.unwrap()
             else:
                 link.decompose()
+
+
+def _plain_code(part: "LexborNode") -> None:
+    """Code is shown letter by letter, so a mark in it would be taken for part of it."""
+    emphasised = (f"{tag} {mark}" for tag in sorted(_VERBATIM) for mark in ("em", "i"))
+    for node in part.css(", ".join(("pre a", *emphasised))):
+        node.unwrap()
 
 
 def _escape_text(part: "LexborNode") -> None:
