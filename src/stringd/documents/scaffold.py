@@ -53,5 +53,7 @@ def _entries(document: Document) -> Iterator[Shortcut]:
             continue
         known.add(target)
         stem = _UNSAFE.sub("", slug(label))[:LONG_LABEL].strip("-")
+        if stem in ids.targets or stem in document.shortcuts:
+            stem = stem[: LONG_LABEL - len("-99")].strip("-")
         ident = ids.adopt(stem, target) if stem else ids.id_for("", target)
         yield Shortcut(ident, label or ident, target)
