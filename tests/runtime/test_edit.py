@@ -73,6 +73,25 @@ def test_what_another_topic_wrote_is_a_change_too(person: Person) -> None:
     assert person.read("a.md") == b"mine"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "/write --force a.md#x\nmine",
+        "/edit a.md#x --force\nmine",
+        "/edit --force a.md:L2\nmine",
+        "/replace --force a.md:L2\nmine",
+        "/replace a.md --force\ntheirs\n---\nmine",
+    ],
+)
+def test_any_edit_can_be_forced_onto_a_changed_file(person: Person, command: str) -> None:
+    person.put("a.md", "# X\nold\n")
+    person.gets("/open a.md")
+    person.put("a.md", "# X\ntheirs\n")
+    assert person.fails(command.replace("--force", "")).code == "CONFLICT"
+    person.gets(command)
+    assert person.read("a.md") == b"# X\nmine\n"
+
+
 def test_appending_loses_nothing_and_so_never_conflicts(person: Person) -> None:
     person.put("log.txt", "one\n")
     person.gets("/edit log.txt")

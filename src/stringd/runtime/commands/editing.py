@@ -4,7 +4,7 @@ Whatever writes runs in a thread: it waits for the disk, and other topics must n
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from stringd.documents import (
@@ -143,7 +143,7 @@ def _replace(call: Call) -> Result:
         raise CommandError("INVALID_TARGET", _REPLACE_USAGE)
     if call.body is None:
         raise CommandError("INVALID_PAYLOAD", f"No replacement given.\n{_REPLACE_USAGE}")
-    order = read_order(call, _REPLACE_USAGE, ("--all",))
+    order = read_order(call, _REPLACE_USAGE, ("--all", "--force"))
     target, body = order.target, call.body
     if target.block is not None:
         return _edit_block(call, order)
@@ -194,16 +194,12 @@ def _view(call: Call, order: Order, file: FilePath) -> Result:
 def _edit_block(call: Call, order: Order) -> Result:
     block, text = order.target.block, order.text or ""
     assert block is not None
-    done = edit_file(
-        call, file_of(call, order), lambda old: replace_block(old, block, text), EditRules()
-    )
+    done = _edit_file(call, order, lambda old: replace_block(old, block, text))
     return _confirmation(order.typed, f"Edited {order.typed} ({done.lines} lines)", done)
 
 
 def _replace_lines(call: Call, order: Order, first: int, last: int, body: str) -> Result:
-    done = edit_file(
-        call, file_of(call, order), lambda old: replace_lines(old, first, last, body), EditRules()
-    )
+    done = _edit_file(call, order, lambda old: replace_lines(old, first, last, body))
     shown = f"{file_of(call, order).typed}:L{first}" + (f"-L{last}" if last != first else "")
     return _confirmation(shown, f"Replaced {shown}", done)
 
@@ -218,9 +214,15 @@ def _replace_text(call: Call, order: Order, body: str) -> Result:
         count = replaced.matches
         return replaced.source
 
-    done = edit_file(call, file_of(call, order), change, EditRules())
+    done = _edit_file(call, order, change)
     noun = "occurrence" if count == 1 else "occurrences"
     return _confirmation(order.typed, f"Replaced {count} {noun} in {order.typed}", done)
+
+
+def _edit_file(call: Call, order: Order, change: Callable[[str], str]) -> Edited:
+    """Change part of a file that is there."""
+    rules = EditRules(force="--force" in order.switches)
+    return edit_file(call, file_of(call, order), change, rules)
 
 
 def _confirmation(typed: str, message: str, done: Edited, *, whole: bool = False) -> Result:
