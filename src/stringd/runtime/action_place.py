@@ -91,13 +91,13 @@ def _work_directory(call: "Call", *, make: bool) -> str:
 def read_named(call: "Call", path: str, limit: int) -> bytes:
     """The bytes of a file a caller named. Raises `ActionError`."""
     try:
-        real = locate(call, path).real
+        file_path = locate(call, path)
     except CommandError as error:
         raise ActionError("INVALID_PAYLOAD", f"cannot read {path}: {error.message}") from error
     try:
-        handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(file_path.real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error, file_path.hint) from error
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)
@@ -130,5 +130,6 @@ def write_named(call: "Call", path: str, data: bytes) -> None:
         raise ActionError("INTERNAL_ERROR", error.strerror or str(error)) from error
 
 
-def _unreadable(path: str, error: OSError) -> ActionError:
-    return ActionError("INVALID_PAYLOAD", f"cannot read {path}: {error.strerror or error}")
+def _unreadable(path: str, error: OSError, hint: str | None = None) -> ActionError:
+    reason = f"cannot read {path}: {error.strerror or error}"
+    return ActionError("INVALID_PAYLOAD", f"{reason}\n{hint}" if hint else reason)

@@ -406,6 +406,20 @@ def test_the_default_action_runs_after_opening_unless_it_needs_something(
     assert call(topic, f"/open {path}").content.endswith("# Needy")
 
 
+@pytest.mark.parametrize("name", ["draft-here.txt", "./draft-here.txt"])
+def test_a_file_that_lies_where_the_caller_stands_is_pointed_at(
+    call: Caller, topic: str, tmp_path: Path, name: str
+) -> None:
+    page(call, topic, "```act.say\nCLI printf %s {text}\n  text: string (required)\n```\n")
+    draft = tmp_path / "draft-here.txt"
+    draft.write_text("from here", encoding="utf-8")
+    assert call(topic, f"/act.say --text-file {name}", tmp_path).content == (
+        f"ERROR(INVALID_PAYLOAD): --text-file: cannot read {name}: No such file or directory\n"
+        f"It exists in {tmp_path}: use {draft}"
+    )
+    assert call(topic, f"/act.say --text-file {draft}", tmp_path).content == "from here"
+
+
 def test_a_document_a_default_action_answers_is_shown_without_its_header(
     call: Caller, web: WebServer, topic: str
 ) -> None:
