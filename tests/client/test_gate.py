@@ -121,6 +121,11 @@ def test_the_way_on_holds_in_every_directory(home: Path, monkeypatch: pytest.Mon
         Gate("none.sock").ping()
 
 
+def test_a_gate_that_may_listen_elsewhere_can_be_pointed_at(home: Path) -> None:
+    with pytest.raises(GateNotRunningError, match="reached with --socket or STRINGD_GATE_SOCKET"):
+        Gate(str(home / "gate.sock")).ping()
+
+
 def test_a_gate_with_a_full_queue_is_waited_for(home: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(home / "s"))

@@ -49,7 +49,7 @@ class GateNotRunningError(GateClientError):
 
     def __init__(self, path: str) -> None:
         super().__init__(
-            f"stringd gate is not running (nothing answers at {path}). "
+            f"stringd gate is not running (nothing answers at {path}). {_elsewhere(path)}"
             f"Start it in a terminal of your own: {starting(path)}"
         )
 
@@ -61,8 +61,18 @@ class NoAnswerError(GateClientError):
 def starting(path: str) -> str:
     """What a person types to have a gate there, whatever directory they stand in."""
     whole = shlex.quote(str(Path(path).absolute()))
-    everywhere = path.endswith(f"/{SOCKET_NAME}")
-    return "stringd gate" if everywhere else f"stringd gate --socket {whole}"
+    return "stringd gate" if _is_usual(path) else f"stringd gate --socket {whole}"
+
+
+def _elsewhere(path: str) -> str:
+    """How to reach a gate that runs, but was started where its socket came to lie elsewhere."""
+    hint = "One that listens elsewhere is reached with --socket or STRINGD_GATE_SOCKET. "
+    return "" if _is_usual(path) else hint
+
+
+def _is_usual(path: str) -> bool:
+    """Whether gate and callers meet there wherever they are started."""
+    return path.endswith(f"/{SOCKET_NAME}")
 
 
 def default_socket(env: Mapping[str, str] | None = None) -> str:
