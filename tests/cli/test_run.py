@@ -144,6 +144,20 @@ def test_whoever_is_asked_sees_the_command_and_its_surroundings(daemon: Daemon) 
     ]
 
 
+def test_a_server_the_agents_must_do_without_is_told(daemon: Daemon) -> None:
+    place = daemon.directory / ".stringd" / "mcp.json"
+    place.parent.mkdir(exist_ok=True)
+    off = {"transport": "stdio", "command": "/nowhere/server"}
+    servers = {"off": off, "gone": {**off, "enabledByDefault": True}}
+    place.write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    agent = {"model": "demo/echo", "mcpServers": ["off", "gone"]}
+    path = write(daemon, "does-without.yaml", strategy(sequential("a"), a=agent))
+    done = stringd(daemon, "run", path, "-i", "go")
+    assert done.returncode == 0
+    assert "MCP server off is off; enabledByDefault in its mcp.json" in done.stderr
+    assert "MCP server gone could not be used: " in done.stderr
+
+
 def test_a_result_that_was_not_said_last_is_shown(daemon: Daemon) -> None:
     path = str(EXAMPLES / "research-with-critic.yaml")
     assert stringd(daemon, "run", path, "--run-id", "judged", "-i", "x").returncode == 0

@@ -28,6 +28,7 @@ from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient, UnreachableError
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
+from stringd.wire.runs.types import McpServerStatus
 
 _EPILOG = """\
 While it runs, a line you type steers the run: the agent at work sees it before its next step, else
@@ -121,6 +122,8 @@ async def _check_new(client: RunsClient, run_id: str) -> None:
 async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plain: bool) -> int:
     """Follow a started run to its end, in the view that fits the terminal."""
     state = RunState(prepared)
+    for server in prepared.mcp_servers:
+        _say_if_missing(server)
     with ExitStack() as stack:
         view, read_line, interactive = _view(state, stack, json=json, plain=plain)
         session = Session(client, state, view, read_line, interactive=interactive)
@@ -140,6 +143,17 @@ async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plai
         again = f"stringd runs resume {state.run_id}"
         print(visible(f"{state.run_id} goes on; to see it again: {again}"), file=sys.stderr)
     return code
+
+
+def _say_if_missing(server: McpServerStatus) -> None:
+    """Agents do without a server that is not there; a person should know."""
+    if not server.enabled:
+        why = "is off; enabledByDefault in its mcp.json switches it on"
+    elif server.connected is False:
+        why = f"could not be used: {server.error}"
+    else:
+        return
+    print(visible(f"stringd: MCP server {server.id} {why}"), file=sys.stderr)
 
 
 def _view(
