@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _HEAD: Final = b"Content-Type: text/plain; charset=utf-8\r\n" + CORS_HEADERS
 SIDE_BY_SIDE: Final = 100
-"""Topics of one text that run at once; a text may name any number of them."""
+"""Topics of one text that run at once; a text may name more of them."""
+MAX_BLOCKS: Final = 10_000
+"""Nobody means more; answering them would hold up everybody else."""
 
 
 class ChanFlowEndpoint:
@@ -35,7 +37,10 @@ class ChanFlowEndpoint:
     async def __call__(self, request: Request) -> Response:
         user_id = require_user(self._runtime, request)
         text, cwd = _text_and_directory(request)
-        replies = await self._run_all(user_id, chanflow.parse(text), cwd)
+        blocks = chanflow.parse(text)
+        if len(blocks) > MAX_BLOCKS:
+            raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
+        replies = await self._run_all(user_id, blocks, cwd)
         return Response(200, _HEAD, sendable(chanflow.join(replies)).encode())
 
     async def _run_all(
