@@ -12,7 +12,7 @@ from typing import Self
 
 import stringd.client.calls as calls
 from stringd.client.async_http import AsyncConnection
-from stringd.client.base import Client
+from stringd.client.base import Client, nobody_answers
 from stringd.client.calls import Call
 from stringd.client.daemon import start
 from stringd.client.errors import RequestRefusedError
@@ -56,7 +56,7 @@ class AsyncString(Client[AsyncConnection]):
                 return
             if not await self.ping():
                 if not self._autostart:
-                    raise TransportError(f"no stringd answers on port {self.port}")
+                    raise TransportError(nobody_answers(self.port))
                 if not await asyncio.to_thread(start, self.port):
                     raise TransportError(f"failed to start stringd on port {self.port}")
             await self._ensure_user()

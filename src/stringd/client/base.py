@@ -6,6 +6,11 @@ from typing import Generic, Protocol, TypeVar
 from stringd.client.identity import identity, working_directory
 
 
+def nobody_answers(port: int) -> str:
+    """What to do when no daemon runs."""
+    return f"no stringd answers on port {port}: start it with `stringd up`, or give autostart=True"
+
+
 class Closable(Protocol):
     """Either kind of connection."""
 

@@ -50,7 +50,9 @@ class RunsClient:
                 self._url, max_size=MAX_MESSAGE_BYTES, compression=None, proxy=None
             )
         except (OSError, InvalidHandshake, TimeoutError) as error:
-            raise UnreachableError(f"no daemon answers at {self._url}: {error}") from error
+            raise UnreachableError(
+                f"no daemon answers at {self._url} ({error}). Start it: stringd up"
+            ) from error
         return self
 
     async def __aexit__(

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 import stringd.client.calls as calls
-from stringd.client.base import Client
+from stringd.client.base import Client, nobody_answers
 from stringd.client.calls import Call
 from stringd.client.daemon import start
 from stringd.client.errors import RequestRefusedError
@@ -49,7 +49,7 @@ class String(Client[Connection]):
             return
         if not self.ping():
             if not self._autostart:
-                raise TransportError(f"no stringd answers on port {self.port}")
+                raise TransportError(nobody_answers(self.port))
             if not start(self.port):
                 raise TransportError(f"failed to start stringd on port {self.port}")
         self._ensure_user()
