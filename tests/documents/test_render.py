@@ -215,6 +215,14 @@ def test_the_view_of_a_heading_goes_on_to_the_next_one_across_markers() -> None:
     assert render(including, include=files(o=source)).text == "## In\nbody\ntail"
 
 
+def test_included_text_uses_its_own_references_then_those_around_it() -> None:
+    other = "## P\n[a][r] [b][s] [c][t]\n[r]: https://own.test\n"
+    page = parse("[!include:p](./sub/o.md)\n[r]: https://no.test\n[s]: ./s.md\n", "file:///d/m.md")
+    rendered = render(page, include=files(**{"sub/o": other}))
+    assert rendered.text == "## P\n[a][@a] [b](./s.md) [c][t]"
+    assert rendered.auto_shortcuts == {"a": "https://own.test"}
+
+
 def test_an_include_may_name_the_block_in_its_path() -> None:
     page = parse("[!include:x](./o.md#real-one)", "file:///d/main.md")
     assert render(page, include=files(o="## Real one\nyes\n")).text == "## Real one\nyes"

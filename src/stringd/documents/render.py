@@ -214,7 +214,12 @@ class _Walk:
         if target is None:
             if (used := used_shortcut(link)) is not None:
                 return f"][@{self.shown(document, used)}]"
-            target = document.references.get(link.name or label)
+            name = link.name or label
+            target = document.references.get(name)
+            if target is None:
+                # Included text may lean on what the document it stands in defines.
+                document = self.root
+                target = document.references.get(name)
             if target is None:
                 return source[link.label_end : link.end]
             if link.image or not shortens(target):
