@@ -52,6 +52,8 @@ def links(line: str, offset: int = 0) -> list[Link]:
 
 def one_line(label: str) -> str:
     """A label without the line breaks its paragraph gave it."""
+    if "\n" not in label:
+        return label.strip()
     return " ".join(part.strip() for part in label.split("\n"))
 
 
