@@ -1,10 +1,11 @@
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,37 @@ def test_what_cannot_start_says_why(watch: Watch, word: str, text: str) -> None:
     with pytest.raises(TroubleError) as later:
         run(watch, ("sleep", "60"), (word,))
     assert str(later.value) == f"failed to spawn pipeline stage 1: {text}"
+
+
+def open_descriptors() -> list[str]:
+    return sorted(os.listdir("/proc/self/fd"))  # noqa: PTH208  (a Path would hold one open)
+
+
+@pytest.mark.parametrize("spare", range(6))
+def test_too_few_descriptors_fail_the_command_and_leave_none_open(watch: Watch, spare: int) -> None:
+    wanted, before = permit(("true",)), open_descriptors()
+    executor = Executor(30, OWN_ENV)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as filled:
+        lowest = max(map(int, before)) + 1
+        filled.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, hard))
+        # Every number below the limit is taken but the spare ones.
+        taken = []
+        with suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
+        for descriptor in taken:
+            filled.callback(os.close, descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + spare, hard))
+        if spare < 5:
+            with pytest.raises(
+                TroubleError, match="failed to execute command: Too many open files"
+            ):
+                executor.run(wanted, watch, lambda _: nullcontext())
+        else:
+            assert executor.run(wanted, watch, lambda _: nullcontext()).codes == (0,)
+    assert open_descriptors() == before
 
 
 def test_a_broken_interpreter_line_fails_at_exec_and_ends_the_stages_before(

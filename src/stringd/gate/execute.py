@@ -161,13 +161,12 @@ class _Pipeline:
         for index, program in enumerate(self._permit.programs):
             with self._naming(index):
                 confirm(program)
-        stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        with self._naming(0):
+            stdin = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._streams[stdin] = self._stdout
         for index in range(len(self._request.pipeline)):
-            # Whatever fails below, `close` closes this end and ends the stages before it.
-            self._streams[stdin] = self._stdout
             with self._naming(index):
                 stdin = self._start_stage(index, stdin)
-        self._streams[stdin] = self._stdout
 
     def pump(self, watch: Watch, deadline: float) -> None:
         """Collect output until every child has ended. Raises `TimeoutError` at the deadline."""
@@ -203,22 +202,29 @@ class _Pipeline:
     def _start_stage(self, index: int, stdin: int) -> int:
         """Start one stage reading from `stdin`, which is closed; the end its output comes from."""
         path = confirm(self._permit.programs[index])
-        out_read, out_write = _pipe()
-        err_read, err_write = _pipe()
-        self._streams[err_read] = self._stderrs[index]
-        try:
+        out, err = self._pipe(self._stdout), self._pipe(self._stderrs[index])
+        with out as (out_read, out_write), err as (_, err_write):
             pid = self._spawn(index, path, (stdin, out_write, err_write))
-        except OSError:
-            os.close(out_read)
-            raise
-        finally:
-            os.close(out_write)
-            os.close(err_write)
         del self._streams[stdin]
         os.close(stdin)
         self.group = self.group or pid
         self._children[index] = Child(pid)
         return out_read
+
+    @contextmanager
+    def _pipe(self, stream: Capture) -> Iterator[tuple[int, int]]:
+        """A pipe into a stream. Its end to write to is ours until a child has it.
+
+        Whatever fails, `close` closes the other end and ends the stages before.
+        """
+        read, write = os.pipe()
+        self._streams[read] = stream
+        try:
+            with suppress(OSError):
+                fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+            yield read, write
+        finally:
+            os.close(write)
 
     def _spawn(self, index: int, path: str, standard: tuple[int, int, int]) -> int:
         words = list(self._request.pipeline[index])
@@ -284,13 +290,6 @@ class _Pipeline:
 def _sudo(own_env: Mapping[str, str]) -> str:
     # Our own search path, not the child's: which sudo to trust is the owner's choice.
     return resolve("sudo", own_env.get("PATH", os.defpath)).path or "sudo"
-
-
-def _pipe() -> tuple[int, int]:
-    read, write = os.pipe()
-    with suppress(OSError):
-        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    return read, write
 
 
 def _keep_descriptors_private() -> None:
