@@ -10,7 +10,7 @@ from stringd import __version__
 from stringd.client.mcp import sse_data
 from tests.mcp.support import ACCEPT, Pipe, answer_of, post
 from tests.requirements import proves
-from tests.support.commands import run
+from tests.support.commands import Terminal, environment, run
 from tests.support.daemon import Daemon, free_port
 from tests.support.http import Wire, request
 
@@ -29,6 +29,13 @@ INITIALIZE = {
 def call(name: str, **arguments: str) -> dict[str, object]:
     params = {"name": name, "arguments": arguments}
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+
+
+def test_a_person_who_types_the_clients_line_is_told_so(daemon: Daemon) -> None:
+    with Terminal("--mcp", env=environment(daemon)) as terminal:
+        terminal.until("an MCP client starts this program; see stringd mcp --help")
+        terminal.type("\x03")
+        assert terminal.end() == 130
 
 
 @proves("MCP-09")

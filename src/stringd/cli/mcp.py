@@ -45,6 +45,8 @@ def main(name: str, argv: Sequence[str]) -> int:
     except (UsageError, ValueError) as error:
         print(f"stringd: {error}", file=sys.stderr)
         return 1
+    if sys.stdin.isatty():
+        print("stringd: an MCP client starts this program; see stringd mcp --help", file=sys.stderr)
     bridge = Bridge(
         who,
         sys.stdout.buffer,
