@@ -10,7 +10,7 @@ BODY = (
     b'event: head\ndata: {"ok":true,"code":null,"cmd":"/info","request_id":null,'
     b'"user_id":"bench","topic":"file:main","topic_type":"file","meta":null}\n\n'
     b'event: content\ndata: "re: /info\\nSession info\\n---\\ncwd:       ~/\\n'
-    b'file:      (none open)\\nhistory:   0 entries"\n\n'
+    b'file:      (none open)\\nhistory:   0 entries\\nstring:    v0.1.0"\n\n'
     b"event: done\ndata: {}\n\n"
 )
 ANSWER = (

@@ -1,6 +1,6 @@
 // The ceiling of any Node implementation: bare http answering the three events as constants.
 const http = require('http');
-const content = 'Session info\n---\ncwd:       ~/\nfile:      (none open)\nhistory:   0 entries';
+const content = 'Session info\n---\ncwd:       ~/\nfile:      (none open)\nhistory:   0 entries\nstring:    v0.1.0';
 
 http.createServer((request, response) => {
   const parts = [];

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from stringd import __version__
 from stringd.runtime.session import Session
 from stringd.runtime.store import SessionStore, restored
 from stringd.runtime.users import User
@@ -175,7 +174,7 @@ def test_a_document_deleted_meanwhile_is_named(tmp_path: Path) -> None:
         crash(daemon)
         assert person.gets("/info") == (
             "Session info\n---\nfile:      a.md\ncwd:       ~/\nhistory:   0 entries\n"
-            f'vars:      {{x}}="1"\nstring:    v{__version__}\n\nWarnings:\n'
+            'vars:      {x}="1"\n\nWarnings:\n'
             "  File not found: a.md"
         )
         assert person.fails("/source").text == "ERROR(NOT_FOUND): File not found: a.md"

@@ -51,7 +51,6 @@ def test_every_row_stands_in_its_place(person: Person) -> None:
         "actions:   find(GET)\n"
         "history:   1 entries\n"
         'vars:      {city}="Seoul"\n'
-        f"string:    v{__version__}\n"
         "\n"
         "Warnings:\n"
         "  Unknown shortcut @nobody — define with: [@nobody Unknown](URI)"
@@ -94,7 +93,6 @@ def test_a_web_topic_shows_an_address(person: Person, web: WebServer) -> None:
         f"url:       {web.url}/p",
         "source:    converted from HTML (use /source to view original)",
         "history:   0 entries",
-        f"string:    v{__version__}",
     ]
     path = person.put("a.md", "x\n")
     person.gets("/open ~/a.md", "web:x")

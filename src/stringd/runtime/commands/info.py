@@ -32,7 +32,8 @@ def info(call: Call) -> Result:
         pairs = ((name, value.replace("\n", "\\n")) for name, value in session.variables.items())
         shown = ", ".join(f'{{{name}}}="{value}"' for name, value in pairs)
         text = f"{text}\nvars:      {shown}"
-    text = f"{text}\n{_VERSION}"
+    if session.location is None:
+        text = f"{text}\n{_VERSION}"
     if warnings:
         text = "\n".join([text, "", "Warnings:", *(f"  {line}" for line in warnings)])
     return Result.page("Session info", text)
