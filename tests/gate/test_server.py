@@ -137,6 +137,21 @@ def test_ok_has_one_entry_per_stage_and_no_flag_that_is_false(desk: Desk) -> Non
 
 
 @proves("GATE-FRAME-05")
+def test_a_machine_out_of_threads_is_busy_and_the_gate_lives_on(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as machine:
+        machine.setattr(threading.Thread, "start", refuse)
+        reply = exchange(desk.path, request(["true"]))
+    assert (reply["id"], reply["message"]) == ("", "server busy: too many in-flight requests")
+    assert exchange(desk.path, request(["true"]))["status"] == "ok"
+    assert desk.log[0] == "can't start new thread"
+
+
+@proves("GATE-FRAME-05")
 def test_over_the_cap_the_answer_is_busy_without_the_request_being_read(home: Path) -> None:
     human = Human(decide=lambda _: Answer(Event.NO))
     with serving(home, human, at_liberty=False) as desk:

@@ -194,7 +194,13 @@ class Server:
             self.answer(connection, str(BusyError()))
             return
         self._threads.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # The user's other programs may have taken every thread there is to have.
+            self._threads.discard(thread)
+            self._log(str(error))
+            self.answer(connection, str(BusyError()))
 
     def end_handshake(self, handshake: "_Handshake", connection: socket.socket, peer: Peer) -> None:
         """The connection is no longer read here."""
