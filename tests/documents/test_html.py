@@ -44,6 +44,10 @@ from stringd.documents import html_to_markdown
         ),
         ("<pre><i>a</i> <a href=/b>b</a> <em>c</em></pre>", "```\na b c\n```"),
         ("<code>a <i>b</i></code> <a href=/c><code>c</code></a>", "`a b` [`c`](/c)"),
+        (
+            "<p><img src='data:image/png;base64,AAAA' alt='Logo'> <img src=/b.png></p>",
+            "Logo ![](/b.png)",
+        ),
     ],
 )
 def test_pages(html: str, expected: str) -> None:

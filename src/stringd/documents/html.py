@@ -53,6 +53,7 @@ def html_to_markdown(html: str) -> str:
         extract_metadata=False,
         autolinks=False,
         compact_tables=True,
+        inline_data_media="alt_text_only",
         preprocessing=PreprocessingOptions(enabled=False),
     )
     html = _without_noscript(html.replace(_BACKSLASH, "").replace(_RULE, ""))
