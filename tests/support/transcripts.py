@@ -5,7 +5,8 @@
     ```reply                what the HTTP wire answers, without the `re:` line
     ```transport            what the ChanFlow wire answers instead, inside its block
 
-`{home}` in a reply stands for the user's home, `{root}` for the directory all homes are in.
+`{home}` in a reply stands for the user's home, `{root}` for the directory all homes are in,
+`v{version}` for ours.
 `python -m tests.support.transcripts` rewrites every reply from a running daemon; read the diff
 before you commit it.
 """
@@ -19,6 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from stringd import __version__
 from tests.support.daemon import Daemon
 
 TRANSCRIPTS = Path(__file__).parent.parent / "transcripts"
@@ -75,7 +77,8 @@ class Player:
 
     def _shown(self, text: str) -> str:
         text = text.replace(str(self.home), "{home}")
-        return text.replace(str(self._daemon.directory), "{root}")
+        text = text.replace(str(self._daemon.directory), "{root}")
+        return text.replace(f"v{__version__}", "v{version}")
 
     def _request(self, method: str, path: str, body: dict[str, str]) -> str:
         connection = http.client.HTTPConnection("127.0.0.1", self._daemon.port, timeout=20)
