@@ -88,6 +88,11 @@ def exchange(path: Path, message: dict[str, Any] | bytes) -> dict[str, Any]:
         return answer(connection)
 
 
+def no_more_threads(_: threading.Thread) -> None:
+    """`Thread.start` on a machine that has given all its threads away."""
+    raise RuntimeError("can't start new thread")
+
+
 class Terminal:
     """The program on the other side of a pseudo-terminal, and the person in front of it."""
 

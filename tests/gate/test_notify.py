@@ -5,7 +5,7 @@ import pytest
 
 from stringd.gate import notify
 from stringd.gate.notify import Hook, sentence
-from tests.gate.support import PATIENCE
+from tests.gate.support import PATIENCE, no_more_threads
 from tests.gate.test_execute import processes_with
 from tests.gate.test_turns import until
 
@@ -49,3 +49,10 @@ def test_a_hook_is_found_from_where_the_gate_was_started(
 @pytest.mark.parametrize("command", ["nosuch-notifier", "/etc/passwd"])
 def test_a_hook_that_cannot_run_changes_nothing(command: str) -> None:
     Hook(command).fire("alpha")
+
+
+def test_a_hook_without_a_thread_to_wait_for_it_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threading.Thread, "start", no_more_threads)
+    Hook("true").fire("alpha")

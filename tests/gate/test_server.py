@@ -5,15 +5,17 @@ import json
 import os
 import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from stringd import __version__
+from stringd.gate import server
 from stringd.gate.audit import verify
 from stringd.gate.decide import Answer, Event
 from stringd.gate.session import MAX_IN_FLIGHT
-from stringd.wire.gate import MAX_REQUEST_BYTES
+from stringd.wire.gate import MAX_REQUEST_BYTES, Response
 from tests.gate.support import (
     PATIENCE,
     Desk,
@@ -21,6 +23,7 @@ from tests.gate.support import (
     answer,
     connect,
     exchange,
+    no_more_threads,
     read_line,
     request,
     send,
@@ -140,11 +143,8 @@ def test_ok_has_one_entry_per_stage_and_no_flag_that_is_false(desk: Desk) -> Non
 def test_a_machine_out_of_threads_is_busy_and_the_gate_lives_on(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     with monkeypatch.context() as machine:
-        machine.setattr(threading.Thread, "start", refuse)
+        machine.setattr(threading.Thread, "start", no_more_threads)
         reply = exchange(desk.path, request(["true"]))
     assert (reply["id"], reply["message"]) == ("", "server busy: too many in-flight requests")
     assert exchange(desk.path, request(["true"]))["status"] == "ok"
@@ -269,6 +269,20 @@ def test_a_crash_in_one_request_is_an_error_for_it_alone(home: Path) -> None:
         human.decide = lambda _: Answer(Event.YES)
         assert exchange(desk.path, request(["true"]))["status"] == "ok"
         assert desk.sessions.slots.taken == 0
+
+
+def test_a_crash_in_the_middle_of_an_answer_is_not_followed_by_another(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(_: Response) -> Iterator[bytes]:
+        yield b'{"id":"'
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(server, "encode_response", crash)
+    with connect(desk.path) as connection:
+        send(connection, request(["true"]))
+        assert read_line(connection) == b""
+    assert any("a bug" in line for line in desk.log)
 
 
 @proves("GATE-AUD-01")

@@ -107,7 +107,12 @@ def _pieces(part: memoryview) -> Iterator[bytes | memoryview]:
     own = whole // 15 * 6
     # Encoding needs no interpreter: one part is made while the other is on its way.
     with ThreadPoolExecutor(1) as beside:
-        rest = beside.submit(encoded, part[own:whole])
+        try:
+            rest = beside.submit(encoded, part[own:whole])
+        except RuntimeError:
+            # There are no more threads to have; then one does it all.
+            yield from map(encoded, _slices(part, _SLICE))
+            return
         yield from map(encoded, _slices(part[:own], _SLICE))
         yield from _slices(memoryview(rest.result()), _SLICE // 3 * 4)
     yield encoded(part[whole:])

@@ -31,7 +31,8 @@ class Hook:
         program = resolve(words[0], os.environ.get("PATH", os.defpath))
         if program.path is None:
             return
-        try:
+        # On a machine short of descriptors or threads the question is asked all the same.
+        with suppress(OSError, RuntimeError):
             pid = os.posix_spawn(
                 program.path,
                 words,
@@ -41,9 +42,8 @@ class Hook:
                 setsigmask=[],
                 setsigdef=ALL_SIGNALS,
             )
-        except OSError:
-            return
-        threading.Thread(target=_see_off, args=(Child(pid),), daemon=True, name="notify").start()
+            child = Child(pid)
+            threading.Thread(target=_see_off, args=(child,), daemon=True, name="notify").start()
 
 
 def _see_off(child: Child) -> None:

@@ -226,19 +226,23 @@ class Server:
             connection.close()
 
     def _handle(self, line: bytes, connection: socket.socket, peer: Peer, arrived: int) -> None:
-        caller = Caller(
-            peer,
-            Watch(connection, self.stopping),
-            lambda response: _send(connection, encode_response(response)),
-            arrived,
-        )
+        answered = False
+
+        def reply(response: Response) -> None:
+            nonlocal answered
+            answered = True
+            _send(connection, encode_response(response))
+
         try:
-            self._sessions.handle(line, caller)
+            watch = Watch(connection, self.stopping)
+            self._sessions.handle(line, Caller(peer, watch, reply, arrived))
         except CallerGoneError:
             pass
         except Exception as error:  # noqa: BLE001  one request's crash must not take the gate along
             self._log(f"internal error: {error!r}")
-            caller.reply(Response("", Status.ERROR, message="internal error", version=__version__))
+            # A second answer would only make the first one, cut off, look whole.
+            if not answered:
+                reply(Response("", Status.ERROR, message="internal error", version=__version__))
         finally:
             self._returned.append(connection)
             self._wake()
