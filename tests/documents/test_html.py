@@ -48,6 +48,11 @@ from stringd.documents import html_to_markdown
             "<p><img src='data:image/png;base64,AAAA' alt='Logo'> <img src=/b.png></p>",
             "Logo ![](/b.png)",
         ),
+        (
+            "<a href=/h aria-label='Home [x]'><svg></svg></a><a href=/i><i></i></a>",
+            "[Home \\[x\\]](/h)",
+        ),
+        ("<a href=/h><img src=i.png alt=I></a>", "[![I](i.png)](/h)"),
     ],
 )
 def test_pages(html: str, expected: str) -> None:

@@ -95,6 +95,7 @@ def _content(html: str) -> str:
     part.strip_tags(_CHROME)
     _follow_base(tree, part)
     _free_headings(part)
+    _name_links(part)
     _plain_code(part)
     _escape_text(part)
     _drop_action_languages(part)
@@ -122,6 +123,18 @@ def _free_headings(part: "LexborNode") -> None:
                 link.unwrap()
             else:
                 link.decompose()
+
+
+def _name_links(part: "LexborNode") -> None:
+    """A link that was an icon is called what it tells people who see none."""
+    for link in part.css("a[href]"):
+        if link.text().strip() or link.css_first("img") is not None:
+            continue
+        name = link.attributes.get("aria-label") or link.attributes.get("title")
+        if name:
+            link.insert_child(name)
+        else:
+            link.decompose()
 
 
 def _plain_code(part: "LexborNode") -> None:
