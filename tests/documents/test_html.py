@@ -19,6 +19,7 @@ from stringd.documents import html_to_markdown
             "\\# no\n\n1\\. no\n\n\\- no\n\n2 - 1 # 3",
         ),
         ("<nav>n</nav><main><header>h</header><p>m</p></main><p>after</p>", "m"),
+        ("<p>before</p><div role=main><p>m</p></div><article>a</article>", "m"),
         ("<article><p>a</p><aside>s</aside></article><p>after</p>", "a"),
         ("<body><script>x()</script><style>y</style>hi<footer>f</footer></body>", "hi"),
         ("plain", "plain"),

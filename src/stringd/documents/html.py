@@ -89,7 +89,8 @@ def _content(html: str) -> str:
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html.encode("utf-8", "replace"))
-    part = tree.css_first("main") or tree.css_first("article") or tree.body
+    parts = map(tree.css_first, ("main", "[role=main]", "article", "body"))
+    part = next(filter(None, parts), None)
     if part is None:
         return ""
     part.strip_tags(_CHROME)
