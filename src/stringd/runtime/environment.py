@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from stringd.runtime import vault
 from stringd.runtime.errors import CommandError
-from stringd.runtime.json_file import read_object, write_object
+from stringd.runtime.json_file import changing, read_object
 from stringd.wire.topic import Topic
 
 SHOWN_CHARACTERS: Final = 3
@@ -58,14 +58,16 @@ def own(home: str, topic: Topic) -> dict[str, str]:
 def store(home: str, topic: Topic, values: dict[str, str], *, use_keyring: bool = False) -> Scope:
     """Keep values in the topic's own scope, all in one write. Raises `CommandError`."""
     scope = scopes(home, topic)[0]
-    content = read_object(scope.path)
-    merged = {**_held(scope, content), **values}
+    kept: dict[str, object] = dict(values)
     if use_keyring:
         for name, value in values.items():
             vault.keep(scope.path, name, value)
-            merged[name] = vault.MARK
-    content = {**content, "env": merged} if scope.is_global else merged
-    write_object(scope.path, content)
+            kept[name] = vault.MARK
+    with changing(scope.path) as content:
+        if scope.is_global:
+            content["env"] = {**_held(scope, content), **kept}
+        else:
+            content.update(kept)
     return scope
 
 

@@ -1,11 +1,13 @@
 """The user's own JSON files: read whole, written whole, readable by their owner alone."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from stringd.runtime.errors import CommandError
-from stringd.runtime.storage import make_private_directory, write_atomically
+from stringd.runtime.storage import held, make_private_directory, write_atomically
 
 
 def read_object(path: Path) -> dict[str, object]:
@@ -21,12 +23,21 @@ def read_object(path: Path) -> dict[str, object]:
     return content if isinstance(content, dict) else {}
 
 
-def write_object(path: Path, content: dict[str, object]) -> None:
-    """Replace the file in one step. Raises `CommandError`."""
-    text = msgspec.json.format(msgspec.json.encode(content), indent=2)
+@contextmanager
+def changing(path: Path) -> Iterator[dict[str, object]]:
+    """The object in a file, to be changed in place: it is written back while others wait.
+
+    Raises `CommandError`.
+    """
     try:
         make_private_directory(path.parent)
-        write_atomically(path, text + b"\n", 0o600)
+        with held(path.parent):
+            content = read_object(path)
+            before = msgspec.json.encode(content)
+            yield content
+            after = msgspec.json.encode(content)
+            if after != before:
+                write_atomically(path, msgspec.json.format(after, indent=2) + b"\n", 0o600)
     except OSError as error:
         raise CommandError(
             "INTERNAL_ERROR", f"Could not store {path.name}: {error.strerror}"

@@ -1,5 +1,6 @@
 """Apps that are MCP servers: mounting them, and asking them in the name of a topic."""
 
+import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +24,6 @@ from stringd.runtime.packages import (
     MAIN_FILE,
     Origin,
     Package,
-    check_collision,
     install_files,
     package_directory,
     package_name,
@@ -64,9 +64,9 @@ async def mount_server(call: "Call", raw_name: str, mount: Mount) -> Package:
     source = mount.url or " ".join(mount.command)
     package = Package(name, "app", Origin(source, f"mcp {source}"), parse(text))
     home = call.session.user.home
-    check_collision(home, package)
     content = msgspec.json.format(msgspec.json.encode(mount), indent=2)
-    install_files(home, package, {MAIN_FILE: text.encode(), MOUNT_FILE: content})
+    files = {MAIN_FILE: text.encode(), MOUNT_FILE: content}
+    await asyncio.to_thread(install_files, home, package, files)
     return package
 
 

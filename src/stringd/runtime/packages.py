@@ -8,6 +8,7 @@ import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,8 +17,8 @@ import msgspec
 from stringd.documents import Document, parse
 from stringd.runtime.errors import CommandError
 from stringd.runtime.page import is_web, path_of
-from stringd.runtime.registry import Kind, installed, register
-from stringd.runtime.storage import make_private_directory, write_atomically
+from stringd.runtime.registry import Kind, installed, register, unregister
+from stringd.runtime.storage import held, make_private_directory, write_atomically
 
 MAIN_FILE: Final = "string.md"
 ORIGIN_FILE: Final = ".origin.json"
@@ -158,8 +159,21 @@ def install_files(home: str, package: Package, files: Mapping[str, bytes]) -> Pa
 
 
 def install_link(home: str, package: Package, url: str) -> None:
-    """Register an address without copying anything."""
-    register(home, package.kind, package.name, url)
+    """Register an address without copying anything. Raises `InstallError`."""
+    with _alone(home):
+        check_collision(home, package)
+        register(home, package.kind, package.name, url)
+
+
+def remove(home: str, name: str) -> tuple[Kind, str] | None:
+    """Forget a package and delete its files; its kind and address, None when there was none."""
+    if not installed(home, "app").keys() | installed(home, "tool").keys() >= {name}:
+        return None
+    with _alone(home):
+        entry = unregister(home, name)
+        if entry is not None:
+            shutil.rmtree(package_directory(home, name), ignore_errors=True)
+    return entry
 
 
 def check_paths(names: list[str]) -> None:
@@ -170,13 +184,30 @@ def check_paths(names: list[str]) -> None:
             raise InstallError(f'Security violation: invalid file path "{name}"')
 
 
+@contextmanager
+def _alone(home: str) -> Iterator[None]:
+    """Packages of a home come and go one after another. Raises `InstallError`."""
+    directory = Path(home) / "packages"
+    try:
+        make_private_directory(directory)
+    except OSError as error:
+        raise InstallError(f"Cannot use {directory}: {error.strerror}") from error
+    with held(directory):
+        yield
+
+
 def _staged(home: str, package: Package, fill: Callable[[Path], None]) -> Path:
     """Build the package aside, then put it into place in one step."""
+    with _alone(home):
+        check_collision(home, package)
+        return _put_into_place(home, package, fill)
+
+
+def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -> Path:
     final = package_directory(home, package.name)
     staging = final.with_name(f".{package.name}.tmp")
     retired = final.with_name(f".{package.name}.old")
     try:
-        make_private_directory(final.parent)
         _discard(staging)
         staging.mkdir(mode=0o700)
         fill(staging)

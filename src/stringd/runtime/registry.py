@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from stringd.runtime.errors import CommandError
-from stringd.runtime.json_file import read_object, write_object
+from stringd.runtime.json_file import changing
 
 Kind = Literal["app", "tool"]
 
@@ -25,28 +25,26 @@ def installed(home: str, kind: Kind) -> dict[str, str]:
 
 def register(home: str, kind: Kind, name: str, uri: str) -> None:
     """Enter a package; one name means one package, whatever its kind. Raises `CommandError`."""
-    config = read_object(_path(home))
-    for each in ("app", "tool"):
-        section = _section(config, each)
-        section.pop(name, None)
-        if each == kind:
-            section[name] = uri
-        if section or each == kind:
-            config[f"{each}s"] = section
-    write_object(_path(home), config)
+    with changing(_path(home)) as config:
+        for each in ("app", "tool"):
+            section = _section(config, each)
+            section.pop(name, None)
+            if each == kind:
+                section[name] = uri
+            if section or each == kind:
+                config[f"{each}s"] = section
 
 
 def unregister(home: str, name: str) -> tuple[Kind, str] | None:
     """Remove a package's entry; its kind and address, or None when there was none."""
-    config = read_object(_path(home))
     kinds: tuple[Kind, Kind] = ("app", "tool")
-    for kind in kinds:
-        section = _section(config, kind)
-        if name in section:
-            uri = section.pop(name)
-            config[f"{kind}s"] = section
-            write_object(_path(home), config)
-            return kind, uri
+    with changing(_path(home)) as config:
+        for kind in kinds:
+            section = _section(config, kind)
+            if name in section:
+                uri = section.pop(name)
+                config[f"{kind}s"] = section
+                return kind, uri
     return None
 
 

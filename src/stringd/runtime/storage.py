@@ -1,10 +1,12 @@
 """Writing files so that a crash at any moment leaves the old text or the new one."""
 
 import errno
+import fcntl
 import os
 import secrets
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,19 @@ def make_private_directory(path: Path) -> None:
         return
     make_private_directory(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Keep everybody else out, other daemons too, while files of a directory are replaced."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # A file system without locks is no reason to refuse what nobody else may be doing.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_atomically(path: Path, data: bytes, mode: int) -> None:

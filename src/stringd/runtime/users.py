@@ -1,16 +1,13 @@
 """The user registry: `users.json` in the data directory."""
 
-import fcntl
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from stringd.runtime.storage import make_private_directory, write_atomically
+from stringd.runtime.storage import held, make_private_directory, write_atomically
 
 
 class User(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,7 +75,7 @@ class UserRegistry:
         Another daemon may use the same directory: what it registered meanwhile stays.
         """
         make_private_directory(self._path.parent)
-        with _held(self._path.parent):
+        with held(self._path.parent):
             users = self._users | {known.id: known for known in self._load()}
             if user is None:
                 users.pop(user_id, None)
@@ -99,17 +96,6 @@ class UserRegistry:
             # The next registration rewrites the file: keep what could not be read.
             self._path.replace(self._path.with_suffix(".json.unreadable"))
             return []
-
-
-@contextmanager
-def _held(directory: Path) -> Iterator[None]:
-    """Keep other daemons out while a file of this directory is read and replaced."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _now() -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -216,6 +217,38 @@ def test_a_manifest_needs_its_main_file(call: Caller, web: WebServer) -> None:
     assert refused.content.startswith(
         f'ERROR(LOAD_ERROR): Manifest at {web.url}/app is missing a "string.md" entry in files[]. '
     )
+
+
+def test_installations_at_once_leave_each_package_whole(call: Caller) -> None:
+    names = [f"many{number}" for number in range(3)]
+    for name in names:
+        root = folder(call, name)
+        for number in range(40):
+            (root / f"page{number}.md").write_text("# Page\n", encoding="utf-8")
+    orders = [f"/install src-{name}" for name in names for _ in range(5)]
+    orders += [f'/set $MANY{number} = "{number}"' for number in range(10)]
+    with ThreadPoolExecutor(len(orders)) as pool:
+        replies = pool.map(call, [f"file:at-once-{n}" for n in range(len(orders))], orders)
+    assert [reply.content for reply in replies if not reply.ok] == []
+    held = config(call)
+    assert {*names} <= held["apps"].keys()
+    assert {f"MANY{number}" for number in range(10)} <= held["env"].keys()
+    for name in names:
+        assert len(list((call.home / "packages" / name).glob("page*.md"))) == 40
+        assert call(f"app:{name}", "/act.run x").content == "<x>"
+
+
+def test_help_installs_and_removes_nothing(call: Caller, name: str) -> None:
+    root = folder(call, name)
+    call(f"file:{name}", f"/open {root}/string.md")
+    assert call(f"file:{name}", "/install --help").content.startswith("Usage: /install <source>")
+    assert call(f"file:{name}", "/uninstall --help").content == "Usage: /uninstall <name>"
+    assert call(f"app:{name}", "/act").code == "NOT_FOUND"
+
+
+def test_a_mistyped_flag_is_named(call: Caller, name: str) -> None:
+    refused = call("file:main", f"/install --toll src-{name}")
+    assert refused.content.startswith("ERROR(COMMAND_UNSUPPORTED): Unknown flag: toll\nUsage: ")
 
 
 def test_a_manifest_without_a_name_is_called_as_its_file(call: Caller, web: WebServer) -> None:

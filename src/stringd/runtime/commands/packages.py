@@ -1,9 +1,8 @@
 """`/install`, `/uninstall`: apps and tools come and go."""
 
 import asyncio
-import shutil
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stringd.documents import parse, parse_flags, tokens
 from stringd.runtime.call import Call
@@ -18,23 +17,26 @@ from stringd.runtime.packages import (
     Origin,
     Package,
     Wanted,
-    check_collision,
     describe,
     install_files,
     install_folder,
     install_link,
     package_directory,
+    remove,
 )
 from stringd.runtime.page import is_web, path_of
 from stringd.runtime.paths import is_directory, locate
-from stringd.runtime.registry import Kind, unregister
 from stringd.runtime.session import Session
 from stringd.wire.result import Result
+
+if TYPE_CHECKING:
+    from stringd.runtime.registry import Kind
 
 _USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>]
   <source> is a file, a folder with a string.md, a URL, a GitHub address or gh:owner/repo[/path]"""
 _MCP_USAGE: Final = """Usage: /install --mcp <name> -- <command…>
        /install --mcp <name> <url> [-H "Name: value"] …"""
+_UNINSTALL_USAGE: Final = "Usage: /uninstall <name>"
 _SWITCHES: Final = ("app", "tool", "link")
 
 
@@ -43,6 +45,11 @@ async def install(call: Call) -> Result:
     if "--mcp" in tokens(call.argument):
         return await _install_server(call)
     flags = parse_flags(call.argument, switches=_SWITCHES)
+    if flags.help:
+        return Result.done(f"{_USAGE}\n{_MCP_USAGE}")
+    unknown = [name for name in flags.values if name not in (*_SWITCHES, "as")]
+    if unknown:
+        raise InstallError(f"Unknown flag: {unknown[0]}\n{_USAGE}")
     if "as" in flags.bare or flags.values.get("as") == "":
         raise InstallError("--as requires a value: --as <local-name>")
     kind: Kind | None = None
@@ -66,18 +73,18 @@ async def install(call: Call) -> Result:
 async def uninstall(call: Call) -> Result:
     """Remove a package and close the topics that show it; what it stored stays."""
     given = tokens(call.argument)
+    if "--help" in given or "-h" in given:
+        return Result.done(_UNINSTALL_USAGE)
     if not given:
-        raise CommandError("COMMAND_UNSUPPORTED", "Usage: /uninstall <name>")
+        raise CommandError("COMMAND_UNSUPPORTED", _UNINSTALL_USAGE)
     name = given[0].removeprefix("app:").removeprefix("tool:")
     home = call.session.user.home
-    entry = unregister(home, name)
+    entry = await asyncio.to_thread(remove, home, name)
     if entry is None:
         raise CommandError("NOT_FOUND", f"Package not found: {name}")
     kind, uri = entry
-    directory = package_directory(home, name)
-    closed = await _close_topics(call, name, uri, directory)
+    closed = await _close_topics(call, name, uri, package_directory(home, name))
     await call.runtime.mcp.stop_app(home, name)
-    await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
     message = f"Uninstalled {kind}:{name}"
     if closed:
         noun = "session" if len(closed) == 1 else "sessions"
@@ -135,7 +142,6 @@ async def _install_local(call: Call, source: str, wanted: Wanted) -> Result:
     home = call.session.user.home
     if main.is_relative_to(package_directory(home, package.name)):
         raise InstallError(f"{package.label} is installed from {shown} already.")
-    check_collision(home, package)
     path = await asyncio.to_thread(install_folder, home, package, main)
     return _installed(call, package, path)
 
@@ -145,16 +151,11 @@ async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
     found = await (fetch_web(call, source) if place is None else fetch_github(call, place))
     package = describe(found.document, Origin(source, source), found.file_name, wanted)
     home = call.session.user.home
-    check_collision(home, package)
     if wanted.link or found.link:
-        return _linked(home, package, source)
+        await asyncio.to_thread(install_link, home, package, source)
+        return _report(f"Linked {package.label} (URL shortcut)", package, source)
     path = await asyncio.to_thread(install_files, home, package, found.files)
     return _installed(call, package, path)
-
-
-def _linked(home: str, package: Package, url: str) -> Result:
-    install_link(home, package, url)
-    return _report(f"Linked {package.label} (URL shortcut)", package, url)
 
 
 def _installed(call: Call, package: Package, path: Path) -> Result:
