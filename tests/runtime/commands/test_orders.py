@@ -43,6 +43,18 @@ def test_on_one_line_a_switch_at_the_end_is_text(person: Person) -> None:
     assert person.read("a.md") == b"forced"
 
 
+def test_a_name_with_spaces_that_exists_may_be_followed_by_text(person: Person) -> None:
+    person.put("my long notes.md", "# A\nx\n")
+    said = person.gets("/append my long notes.md and more")
+    assert said == "Appended to: my long notes.md (now 14 bytes)"
+    person.gets("/edit my long notes.md#a other words")
+    assert person.read("my long notes.md") == b"# A\nother words"
+    assert (
+        person.gets("/write my long notes.md new") == "Written: my long notes.md (3 bytes, 1 lines)"
+    )
+    assert [path.name for path in person.home.iterdir()] == ["my long notes.md"]
+
+
 def test_two_dashes_end_the_switches(person: Person) -> None:
     assert person.gets("/write -- --force\nx") == "Written: --force (1 bytes, 1 lines)"
     assert (

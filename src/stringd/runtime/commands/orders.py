@@ -150,6 +150,13 @@ def _known_switch(switch: str, allowed: tuple[str, ...], usage: str) -> str:
     )
 
 
+def _spaced_name(call: Call, argument: str) -> str | None:
+    """The longest beginning of a line that names a file with spaces in its name."""
+    words = argument[:NAME_MAX].split(" ")
+    names = (" ".join(words[:count]) for count in range(len(words) - 1, 1, -1))
+    return next((name for name in names if _is_file(call, parse_target(name).path)), None)
+
+
 def _target_and_text(
     call: Call, argument: str, usage: str, *, guesses_names: bool
 ) -> tuple[str, str | None]:
@@ -170,8 +177,11 @@ def _target_and_text(
     path = parse_target(first).path
     # `/edit my file.md` means one file; writing `file.md` into `my` would be a disaster.
     doubtful = not quoted and path and "." not in path.rpartition("/")[2]
-    named_so = len(rest) <= NAME_MAX and (guesses_names or _FILE_NAME.fullmatch(rest) is not None)
-    if doubtful and named_so and not _is_file(call, path):
+    if not doubtful or _is_file(call, path):
+        return first, rest
+    if (name := _spaced_name(call, argument)) is not None:
+        return name, argument[len(name) :].strip()
+    if len(rest) <= NAME_MAX and (guesses_names or _FILE_NAME.fullmatch(rest)):
         # What is out of reach says so itself.
         locate(call, whole.path)
         raise CommandError(
