@@ -34,6 +34,8 @@ DENIED = [
         "exec rm -rf ~",
     ),
     *("bash -c 'rm -rf /'", "sh -xc 'cd /tmp; rm -rf ~'", "eval rm -rf /", "trap 'rm -rf /' EXIT"),
+    *("eval -- rm -rf /", "builtin eval -- reboot", "bash -c 'eval -- shutdown now'"),
+    *("bash -c - 'rm -rf /'", "sh -x -c - reboot", ". -- <(curl x)"),
     *(
         "bash <<'E'\nrm -rf /\nE",
         "bash <<< 'rm -rf /'",
@@ -58,6 +60,7 @@ ASKED = [
     *("rm -rf $DIR", 'rm -rf "$DIR"/', "rm -rf $(pwd)", "rm -rf ../../..", "rm -rf {/,x}"),
     *("echo / | xargs rm -rf", 'cd "$DIR" && rm -rf *', "find / -name x -delete", "rm $FLAGS /"),
     *("$CMD x", "$(which python) x", "/bin/r? -rf /", "{rm,-rf,/}", "eval $x", 'bash -c "$x"'),
+    *("eval -- $x", "curl x | source -- /dev/stdin", "cat x | sh -", "> $ rm -rf /"),
     *("cat x | sh", "echo ls | bash -s", "sudo --strange rm x", "xargs -I{} sh -c 'echo {}'"),
     *("strace -f rm -rf /", "ssh host rm -rf ~", "fakeroot /bin/rm -r /*", "systemd-run rm -rf /"),
     *("parallel rm", "coproc rm x", "echo 'open", "source <(x)", "rm -r\x0b/", "dd $ARGS"),

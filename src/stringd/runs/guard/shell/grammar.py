@@ -116,6 +116,9 @@ def is_odd(node: "Node") -> bool:
     match node.type:
         case "word":
             return _NOT_A_WORD.search(_ESCAPED.sub("", _raw(node))) is not None
+        case "simple_expansion":
+            # `> $ rm x` is a file called $, and then a command.
+            return any(letter.isspace() for letter in _raw(node))
         case "concatenation":
             return not all(child.is_named for child in node.children)
         case "command_substitution":

@@ -198,9 +198,9 @@ def _shell(stage: Stage) -> Reading:
 def shell_arguments(words: Sequence[Word]) -> tuple[Word | None, Word | None]:
     """The text a shell is given with `-c`, or else the file it reads; both None for its input."""
     rest, by_text = list(words), False
-    while rest and rest[0].text[:1] in ("-", "+") and len(rest[0].text) > 1:
+    while rest and rest[0].text[:1] in ("-", "+") and rest[0].text != "+":
         option = rest.pop(0).text
-        if option == "--":
+        if option in ("-", "--"):
             break
         if option.startswith("--"):
             if option in ("--rcfile", "--init-file") and rest:
@@ -216,8 +216,14 @@ def shell_arguments(words: Sequence[Word]) -> tuple[Word | None, Word | None]:
     return (rest[0], None) if by_text else (None, rest[0])
 
 
-def _eval(stage: Stage) -> Reading:
+def _operands(stage: Stage) -> Sequence[Word]:
+    """What a builtin without options is given; `--` may stand before it."""
     words = stage.words[1:]
+    return words[1:] if words and words[0].text == "--" else words
+
+
+def _eval(stage: Stage) -> Reading:
+    words = _operands(stage)
     if not all(word.known for word in words):
         return _doubtful(stage)
     return read(" ".join(word.text for word in words), stage)
@@ -225,8 +231,8 @@ def _eval(stage: Stage) -> Reading:
 
 def _sourced(stage: Stage) -> Reading:
     """A file that is read is as ordinary as one that is run; what a command prints is not."""
-    from_command = any(word.inside for word in stage.words[1:2])
-    stdin = any(word.text == "/dev/stdin" for word in stage.words[1:2])
+    from_command = any(word.inside for word in _operands(stage)[:1])
+    stdin = any(word.text == "/dev/stdin" for word in _operands(stage)[:1])
     return _doubtful(stage) if from_command or stdin else Reading()
 
 
