@@ -28,6 +28,15 @@ def test_each_topic_takes_its_own_last_edit_back(person: Person) -> None:
     assert person.fails("/undo").text == "ERROR(NOT_FOUND): Nothing to undo."
 
 
+def test_a_mode_given_since_the_edit_stays(person: Person) -> None:
+    script = person.put("run.sh", "old\n")
+    person.gets("/write run.sh\nnew")
+    script.chmod(0o755)
+    person.gets("/undo")
+    assert person.read("run.sh") == b"old\n"
+    assert stat.S_IMODE(script.stat().st_mode) == 0o755
+
+
 def test_a_new_file_is_deleted_again(person: Person) -> None:
     person.gets("/write new/a.md\nx")
     assert person.gets("/undo") == "Undo: deleted new/a.md (was newly created)"
@@ -139,7 +148,7 @@ def test_closing_a_topic_forgets_its_step_back(person: Person) -> None:
 def test_no_user_reaches_out_of_the_records(tmp_path: Path, name: str) -> None:
     session = Session(User(name, "/"), parse_topic("main"))
     content, encoded = undo.content_fields(b"\xff")
-    record = undo.UndoRecord(1, name, "file:main", "/x", True, content, encoded, 0, "", "")
+    record = undo.UndoRecord(1, name, "file:main", "/x", True, content, encoded, "", "")
     with undo.remembered(tmp_path, session, record):
         pass
     found = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -93,7 +93,7 @@ def revert(call: "Call") -> Reverted:
         for file, record in zip(files, records, strict=True):
             current = _read(file, EditRules(may_create=True))
             if current is not None and digest(current.data).hex() == record.sha256:
-                previous = _step_back(call, file, record)
+                previous = _step_back(call, file, record, current.mode)
                 undo.forget(data_dir, call.session)
                 return Reverted(file, previous)
     raise CommandError(
@@ -108,10 +108,11 @@ def _file_of(call: "Call", record: undo.UndoRecord) -> FilePath:
     return file._replace(typed=call.session.shown(file.path.as_uri()))
 
 
-def _step_back(call: "Call", file: FilePath, record: undo.UndoRecord) -> bytes | None:
+def _step_back(call: "Call", file: FilePath, record: undo.UndoRecord, mode: int) -> bytes | None:
+    """Put the text back; the mode, which no edit changes, stays as it is by now."""
     if record.existed:
         previous = record.previous()
-        write_data(file, previous, record.mode)
+        write_data(file, previous, mode)
         call.session.seen_files.saw(file.real, digest(previous))
         return previous
     try:
@@ -140,7 +141,6 @@ def _write(
         before is not None,
         content,
         encoded,
-        before.mode if before else 0,
         digest(data).hex(),
         datetime.now(UTC).isoformat(timespec="milliseconds"),
     )

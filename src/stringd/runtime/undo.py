@@ -31,7 +31,6 @@ class UndoRecord(msgspec.Struct, frozen=True):
     existed: bool
     content: str | None
     content_base64: str | None
-    mode: int
     sha256: str
     """Of the file after the edit: what must still be there for the step back."""
     time: str
