@@ -1,5 +1,6 @@
 """Strategies launched by agents: seen, counted, bounded, and never a failure of the run."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,83 @@ async def test_a_child_works_under_the_policies_and_without_the_grants_of_its_pa
     assert asked_for(used.messages) == [str(outside), str(outside)]
     assert "denied by read-path-policy" in used.outputs[1]
     assert "was denied by the user" in used.outputs[2]
+
+
+TOUCH = "touch made-by-child"
+SHELL = {"tools": [{"name": "run_command", "args": {"command": TOUCH}}]}
+SERVER = {"m": {"transport": "stdio", "command": "/bin/sh", "args": ["-c", TOUCH]}}
+CHILDREN: dict[str, Json] = {
+    "run_command": strategy(
+        sequential("c"), c={**scripted(SHELL, "end"), "tools": ["run_command"]}
+    ),
+    "the MCP server m": {
+        **strategy(sequential("c"), c={**scripted("end"), "mcpServers": ["m"]}),
+        "mcpServers": SERVER,
+    },
+    "the code of @a/b": strategy(sequential("c"), c=scripted("end")),
+}
+
+
+def put_project(server: RunsServer, source: Json) -> None:
+    """A project in the workspace whose strategy `Child` comes with code."""
+    folder = server.directory / ".stringd" / "strategies" / "project"
+    folder.mkdir(parents=True)
+    made = server.directory / "made-by-child"
+    (folder / "entry.py").write_text(f"open({str(made)!r}, 'w').close()\n", "utf-8")
+    manifest = {
+        "name": "@a/b",
+        "version": "1.0.0",
+        "entry": "entry.py",
+        "permissions": {"executesCode": True},
+        "strategies": {"child": {"path": "child.yaml", "expose": True}},
+    }
+    (folder / "stringd-project.json").write_text(json.dumps(manifest), "utf-8")
+    server.strategy({**source, "name": "Child"}, ".stringd/strategies/project/child.yaml")
+
+
+@pytest.mark.parametrize("uses", CHILDREN)
+async def test_who_can_write_a_strategy_gains_nothing_by_it_without_a_yes(
+    server: RunsServer, watcher: Watcher, uses: str
+) -> None:
+    if uses.startswith("the code"):
+        put_project(server, CHILDREN[uses])
+    else:
+        put(server, "Child", CHILDREN[uses])
+    parent = launching("Child")
+    parent["tools"].append("create_file")
+    source = server.strategy(strategy(sequential("a"), a=parent))
+    await watcher.ask("prepare_run", runId="r", strategyPath=str(source))
+    await watcher.send("start_run", runId="r")
+    used = await finish(watcher, ["deny"])
+    [asked] = used.of("request_permission")
+    assert (asked["toolName"], asked["operation"]) == ("launch_strategy", "fs.exec")
+    assert asked["details"]["why"] == [f"it uses {uses}, which no agent of this run may"]
+    assert used.output.startswith("Error (permission_denied): ")
+    assert not (server.directory / "made-by-child").exists()
+
+
+async def test_who_can_only_launch_may_launch_what_the_owner_put_there(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    put(server, "Child", CHILDREN["run_command"])
+    parent = launching("Child")
+    parent["tools"].append("read_file")
+    source = server.strategy(strategy(sequential("a"), a=parent))
+    await watcher.ask("prepare_run", runId="r", strategyPath=str(source))
+    await watcher.send("start_run", runId="r")
+    used = await finish(watcher)
+    assert used.output == 'Launched "Child" → end'
+    assert (server.directory / "made-by-child").exists()
+
+
+async def test_what_was_allowed_above_need_not_be_asked_for_below(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    put(server, "Grandchild", CHILDREN["run_command"])
+    put(server, "Child", strategy(sequential("b"), b=launching("Grandchild")))
+    parent = launching("Child")
+    parent["tools"].append("run_command")
+    source = server.strategy(strategy(sequential("a"), a=parent))
+    await watcher.ask("prepare_run", runId="r", strategyPath=str(source))
+    await watcher.send("start_run", runId="r")
+    assert (await finish(watcher)).output == 'Launched "Child" → end'

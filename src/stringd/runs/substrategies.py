@@ -1,8 +1,11 @@
 """A strategy that runs inside a tool call of another: seen under its run, kept nowhere else."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final, NamedTuple
 
+from stringd.runs.abilities import Abilities
 from stringd.runs.agents import Agent
 from stringd.runs.errors import ExecutionError
 from stringd.runs.guard.errors import Denied
@@ -18,6 +21,7 @@ from stringd.runs.skills import find_skills
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.discover import PROJECT_FOLDERS, discover
 from stringd.runs.strategy.load import prompt_files
+from stringd.runs.strategy.manifest import read_manifest
 from stringd.runs.timeline import TimelineEvent
 from stringd.runs.tools.desk import Launched
 from stringd.wire.runs.types import (
@@ -27,12 +31,23 @@ from stringd.wire.runs.types import (
     RetentionEvent,
 )
 
+_NOTHING: Final = Abilities()
+
+
+class _Found(NamedTuple):
+    """The file of a strategy. `owned` is one that agents cannot have put where it is."""
+
+    path: str
+    manifest: Path | None = None
+    owned: bool = False
+
 
 class Launcher:
-    """What `launch_strategy` does in one segment."""
+    """What `launch_strategy` does in one segment. `above` is what those who launched it may use."""
 
-    def __init__(self, parent: Segment) -> None:
+    def __init__(self, parent: Segment, above: Abilities = _NOTHING) -> None:
         self._parent = parent
+        self._may = above.with_those_of(parent.prepared.strategy)
 
     async def __call__(
         self, agent_name: str, name: str, message: str, model_override: str | None
@@ -42,14 +57,19 @@ class Launcher:
         limit = parent.prepared.equipment.max_depth
         if parent.depth >= limit:
             raise ExecutionError(f"Strategies may launch each other {limit} deep, not deeper")
-        path, manifest = await self._find(agent_name, name)
-        prepared = await asyncio.to_thread(self._prepare, path, manifest, model_override)
-        self._check_place(prepared.strategy.path, path)
+        found = await self._find(agent_name, name)
+        await self._allow(agent_name, found, await asyncio.to_thread(_code_of, found.manifest))
+        prepared = await asyncio.to_thread(
+            self._prepare, found.path, found.manifest, model_override
+        )
+        self._check_place(prepared.strategy.path, found.path)
+        lacking = self._may.lacking(prepared.strategy, prepared.servers)
+        await self._allow(agent_name, found, lacking)
         cwd = Path(prepared.settings.cwd)
         pool = prepared.equipment.pool
         prepared.mcp = await pool.connect(prepared.servers, prepared.strategy, cwd, None)
         child = ChildSegment(parent, prepared, message)
-        child.desk.launch = Launcher(child)
+        child.desk.launch = Launcher(child, self._may)
         try:
             text = await child.execute(message)
         finally:
@@ -57,19 +77,29 @@ class Launcher:
             prepared.mcp.close()
         return Launched(prepared.strategy.name, prepared.strategy.path, text, "stop")
 
-    async def _find(self, agent_name: str, name: str) -> tuple[str, Path | None]:
+    async def _allow(self, agent_name: str, found: _Found, uses: Sequence[str]) -> None:
+        """A yes for what nobody in the run may use, in a file one of them may have written.
+
+        Raises `Denied`.
+        """
+        if uses and self._may.write and not found.owned:
+            why = f"it uses {', '.join(uses)}, which no agent of this run may"
+            permissions = self._parent.desk.permissions
+            await permissions.more(agent_name, "launch_strategy", found.path, {"why": [why]})
+
+    async def _find(self, agent_name: str, name: str) -> _Found:
         """The file of a strategy: by name first, else as a path the agent may read."""
         desk = self._parent.desk
         cwd = desk.permissions.workspace.cwd
         found = await asyncio.to_thread(discover, cwd, desk.data_dir)
         for each in found.strategies:
             if each.name == name and each.origin.startswith("cwd"):
-                return await self._readable(agent_name, str(each.path)), each.manifest
+                return _Found(await self._readable(agent_name, str(each.path)), each.manifest)
             if each.name == name:
-                return str(each.path), each.manifest
+                return _Found(str(each.path), each.manifest, owned=True)
         if name.startswith("@"):
-            return name, None
-        return await self._readable(agent_name, name), None
+            return _Found(name, owned=True)
+        return _Found(await self._readable(agent_name, name))
 
     async def _readable(self, agent_name: str, path: str) -> str:
         """The real path of a file anybody may have put there, once it and its prompts may be read.
@@ -112,6 +142,12 @@ class Launcher:
             skills=skills,
             servers=servers,
         )
+
+
+def _code_of(manifest: Path | None) -> list[str]:
+    """What a project would execute. Raises `StrategyFileError`."""
+    project = None if manifest is None else read_manifest(manifest)
+    return [f"the code of {project.name}"] if project and project.modules else []
 
 
 class ChildSegment(Segment):

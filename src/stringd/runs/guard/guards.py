@@ -48,13 +48,13 @@ class Guard:
         """What its policies have against a command line."""
         return [why for policy in self.commands for why in policy.reasons(line)]
 
-    def judge(self, subject: Subject) -> Ruling:
-        """The first answer decides; without one it is allowed."""
+    def judge(self, subject: Subject, otherwise: Verdict = "allow") -> Ruling:
+        """The first answer decides; `otherwise` is what holds without one."""
         for policy in self.chain():
             verdict = policy.judge(subject)
             if verdict is not None:
                 return Ruling(verdict, policy.name)
-        return Ruling("allow", "no policy")
+        return Ruling(otherwise, "no policy")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from stringd.runs.globs import GlobError
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.guards import Guard, Ruling, RunGuards
 from stringd.runs.guard.paths import Place, Workspace
-from stringd.runs.guard.policy import SessionEntry, Subject
+from stringd.runs.guard.policy import SessionEntry, Subject, Verdict
 
 Operation = Literal["fs.read", "fs.write", "fs.exec"]
 _OPERATIONS: Final[Mapping[str, Operation]] = {
@@ -72,6 +72,10 @@ class Permissions:
         """Leave to fetch from an address that is not public. Raises `Denied`."""
         await self._authorize(agent, tool, Subject("read", url), details)
 
+    async def more(self, agent: str, tool: str, path: str, details: Mapping[str, Any]) -> None:
+        """Leave for a file to do more than the run may; always asked for. Raises `Denied`."""
+        await self._authorize(agent, tool, Subject("exec", path), details, otherwise="ask")
+
     def can_access(self, tool: str, place: Place, within: Place) -> bool:
         """Whether a place may be shown by a tool that was let into the folder `within`.
 
@@ -82,9 +86,14 @@ class Permissions:
         return verdict == "allow" or (verdict == "ask" and within.real in place.real.parents)
 
     async def _authorize(
-        self, agent: str, tool: str, subject: Subject, details: Mapping[str, Any] | None
+        self,
+        agent: str,
+        tool: str,
+        subject: Subject,
+        details: Mapping[str, Any] | None,
+        otherwise: Verdict = "allow",
     ) -> None:
-        ruling = _judge(self.guards.of(tool), subject)
+        ruling = _judge(self.guards.of(tool), subject, otherwise)
         operation = _OPERATIONS[subject.direction]
         wish = Wish(agent, tool, operation, subject.resource, details)
         if ruling.verdict == "ask":
@@ -107,9 +116,9 @@ class Permissions:
             raise Denied(f"{_deed(wish)} was denied by the user")
 
 
-def _judge(guard: Guard, subject: Subject) -> Ruling:
+def _judge(guard: Guard, subject: Subject, otherwise: Verdict = "allow") -> Ruling:
     try:
-        return guard.judge(subject)
+        return guard.judge(subject, otherwise)
     except GlobError as error:
         # A policy that cannot be read must not open anything.
         return Ruling("deny", str(error))
