@@ -48,7 +48,7 @@ def test_y_runs_the_command_and_its_result_is_echoed(gate: RunningGate) -> None:
     assert "exit 0" in shown
 
 
-@pytest.mark.parametrize("key", ["a", "q", "N", "\r", "\x1b", "\x1b[A", " ", "é"])
+@pytest.mark.parametrize("key", ["a", "q", "N", "V", "\r", "\x1b", "\x1b[A", " ", "é", "\x13"])
 @proves("GATE-ASK-01")
 def test_any_other_key_denies_at_once(gate: RunningGate, key: str, home: Path) -> None:
     with gate.ask(request(["touch", str(home / "ran")])) as connection:

@@ -96,7 +96,6 @@ _KEYS: Final = {
     ord("Y"): Key.YES,
     ord("n"): Key.NOTE,
     ord("v"): Key.VIEW,
-    ord("V"): Key.VIEW,
     ord("?"): Key.WORDS,
 }
 

@@ -20,6 +20,7 @@ from stringd.gate.question import Size
 BELL: Final = Painted("\a")
 NEW_LINE: Final = Painted("\n")
 
+_INPUT_FLAGS: Final = 0
 _LOCAL_FLAGS: Final = 3
 _CONTROL_CHARACTERS: Final = 6
 
@@ -138,6 +139,8 @@ class Terminal:
     def _enter_raw(self) -> None:
         mode = termios.tcgetattr(self.keys)
         mode[_LOCAL_FLAGS] &= ~(termios.ICANON | termios.ECHO)
+        # Else Ctrl-S would hold up the screen, and with it every question, instead of denying.
+        mode[_INPUT_FLAGS] &= ~termios.IXON
         termios.tcsetattr(self.keys, termios.TCSAFLUSH, mode)
 
     def _lend(self, group: int) -> None:
