@@ -66,8 +66,9 @@ def _bind_or_take_over(listening: socket.socket, path: Path) -> None:
 
 def _open_for_business(listening: socket.socket, path: Path) -> None:
     try:
-        path.chmod(0o600)
+        # At once, because whoever waits for the file to appear connects as soon as it does.
         listening.listen(1024)
+        path.chmod(0o600)
     except OSError:
         path.unlink(missing_ok=True)
         raise
