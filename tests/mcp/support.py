@@ -182,5 +182,7 @@ class Pipe:
         process = self.process
         if process.stdout is not None and process.stdout.closed:
             process.stdout = None
+        if process.stdin is not None and process.stdin.closed:
+            process.stdin = None
         _, errors = process.communicate(timeout=WAIT_SECONDS)
         return process.returncode, errors

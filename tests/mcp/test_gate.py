@@ -1,5 +1,6 @@
 """`execute`: what the model reads about a human's decision, and that none is made for them."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,9 @@ from stringd.gate.question import Question
 from stringd.mcp.gate import outcome
 from stringd.wire.gate import Blob, Response, Stage, Status
 from tests.gate.support import Desk, Human, serving
-from tests.mcp.support import Connect, posted, text, until
+from tests.mcp.support import Connect, Pipe, posted, text, until
 from tests.requirements import proves
-from tests.support.daemon import Daemon
+from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.http import Wire
 
 
@@ -127,6 +128,26 @@ async def test_a_caller_that_leaves_takes_its_question_along(
         await until(lambda: desk.human.waiting == 0 and "gone" in desk.audit.read_text())
         desk.human.at_liberty.set()
     assert not marker.exists()
+
+
+@pytest.mark.anyio
+async def test_a_client_that_crashed_takes_its_question_along(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    with (
+        serving(tmp_path, Human(), at_liberty=False) as desk,
+        Pipe(daemon, STRINGD_GATE_SOCKET=str(desk.path)) as pipe,
+    ):
+        pipe.initialize()
+        pipe.ask("tools/call", name="execute", arguments={"argv": ["id"], "privileged": False})
+        await until(lambda: desk.human.asked)
+        assert pipe.process.stdin is not None
+        assert pipe.process.stdout is not None
+        pipe.process.stdin.close()
+        pipe.process.stdout.close()
+        await until(lambda: desk.human.waiting == 0 and "gone" in desk.audit.read_text())
+        assert await asyncio.to_thread(pipe.process.wait, WAIT_SECONDS) == 0
+        desk.human.at_liberty.set()
 
 
 def parts(*stages: Stage, stdout: bytes = b"", truncated: bool = False) -> tuple[str, ...]:

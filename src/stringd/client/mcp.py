@@ -7,6 +7,7 @@ request matters, and that is a connection to end. Standard library only: agents 
 
 import base64
 import json
+import select
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -24,6 +25,9 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
+
+LOOK_SECONDS = 0.5
+"""How often a client that ended our input is looked for."""
 
 Json = dict[str, Any]
 
@@ -57,12 +61,21 @@ class Bridge:
         self._threads: list[threading.Thread] = []
 
     def run(self, lines: Iterable[bytes]) -> None:
-        """Carry messages until the input ends and every request is answered."""
+        """Carry messages until the input ends and every request is answered, or nobody listens."""
         for line in lines:
             if line.strip():
                 self._take(line)
-        for thread in self._threads:
-            thread.join()
+        while any(thread.is_alive() for thread in self._threads):
+            if _nobody_reads(self._out):
+                self._hang_up()
+            self._threads[-1].join(LOOK_SECONDS)
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+
+    def _hang_up(self) -> None:
+        """Leave the daemon as the client left us: what it waits for is not wanted any more."""
+        for connection in list(self._in_flight.values()):
+            with suppress(OSError):
+                connection.abort()
 
     def _take(self, line: bytes) -> None:
         try:
@@ -204,6 +217,16 @@ def sse_data(pieces: Iterable[bytes]) -> Iterator[str]:
             data = [line[5:].removeprefix(" ") for line in lines if line.startswith("data:")]
             if any(data):
                 yield "\n".join(data)
+
+
+def _nobody_reads(out: BinaryIO) -> bool:
+    """Whether the other end of a pipe is gone."""
+    try:
+        watched = select.poll()
+        watched.register(out.fileno(), 0)
+        return bool(watched.poll(0))
+    except OSError:
+        return False
 
 
 def _key(request_id: object) -> str:
