@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from stringd.cli.streams import visible
-from stringd.cli.string import join, quote
+from stringd.cli.string import Options, connect, join, quote
+from stringd.client.http import TransportError
 from tests.requirements import proves
 from tests.support.commands import BIN, Terminal, environment, run
 from tests.support.daemon import WAIT_SECONDS, Daemon, another_program, free_port
@@ -317,6 +318,17 @@ def test_a_port_of_another_program_is_no_daemon(env: dict[str, str]) -> None:
 
 
 @proves("CLIENT-02")
+def test_a_daemon_that_does_not_answer_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stringd.cli.string.ANSWER_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        monkeypatch.setenv("STRINGD_PORT", str(port))
+        with pytest.raises(TransportError, match=f"cannot reach stringd on port {port}: timed out"):
+            connect(Options())
+
+
 def test_the_daemon_is_started_when_it_does_not_run(tmp_path: Path) -> None:
     port = free_port()
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("STRINGD_")}

@@ -52,6 +52,8 @@ examples:
   string bash:dev 'git status'
 """
 
+ANSWER_SECONDS = 15.0
+"""How long a daemon may take to say whom it knows."""
 CHANNEL = "\N{MATHEMATICAL SCRIPT CAPITAL C}"
 
 
@@ -169,15 +171,18 @@ def quote(word: str) -> str:
 def connect(options: Options) -> Connection:
     """A connection to a running daemon that knows the user; starts the daemon if needed."""
     port = port_from_environment()
-    connection = Connection(port)
+    connection = Connection(port, ANSWER_SECONDS)
     try:
         ensure_user(connection, options.user)
-    except TransportError:
-        if healthy(port):
+    except TransportError as error:
+        # Who takes connections and does not answer occupies the port.
+        if isinstance(error.__cause__, TimeoutError) or healthy(port):
             raise
         if not start(port):
             raise TransportError(f"failed to start stringd on port {port}") from None
         ensure_user(connection, options.user)
+    # A command takes the time it takes.
+    connection.timeout = None
     return connection
 
 
