@@ -98,6 +98,9 @@ def test_appending_loses_nothing_and_so_never_conflicts(person: Person) -> None:
     person.put("log.txt", "one\ntwo\n")
     person.gets("/append log.txt\nthree\n")
     assert person.read("log.txt") == b"one\ntwo\nthree\n"
+    assert person.fails("/write log.txt\none").code == "CONFLICT"
+    person.gets("/edit log.txt")
+    person.gets("/write log.txt\none")
 
 
 @proves("FILE-02")

@@ -60,8 +60,9 @@ def edit_file(
     # Edits run in threads: between reading and renaming, no other edit may write.
     with call.runtime.edits:
         before = _read(file, rules)
+        unread = before is not None and _changed_since(call, file, before)
         if before is not None:
-            _check_free(call, file, before, rules)
+            _check_free(file, rules, unread=unread)
         # Of a binary file there is nothing to keep or to show.
         old = before.text if before and not before.binary else ""
         try:
@@ -73,7 +74,8 @@ def edit_file(
         data = encode(new, marked=before is not None and before.marked)
         _write(call, file, before, data, rules)
     blind = before is not None and file.real not in call.session.seen_files
-    call.session.seen_files.saw(file.real, digest(data))
+    if not (unread and rules.ignores_changes):
+        call.session.seen_files.saw(file.real, digest(data))
     context = call.session.number("_diff_context", 0, DEFAULT_CONTEXT)
     limit = call.session.number("_diff_max_lines", 1, DEFAULT_MAX_LINES)
     return Edited(new, len(data), blind, diff(old, new, context, limit))
@@ -168,19 +170,20 @@ def _read(file: FilePath, rules: EditRules) -> FileText | None:
         raise CommandError("INTERNAL_ERROR", reason) from error
 
 
-def _check_free(call: "Call", file: FilePath, before: FileText, rules: EditRules) -> None:
+def _changed_since(call: "Call", file: FilePath, now: FileText) -> bool:
+    """Whether a file is not what this topic last read of it."""
+    seen = call.session.seen_files.get(file.real)
+    return seen is not None and seen != digest(now.data)
+
+
+def _check_free(file: FilePath, rules: EditRules, *, unread: bool) -> None:
     """Refuse to overwrite what must be new, or what changed since this topic read it."""
     if rules.must_create:
         raise CommandError(
             "CONFLICT",
             f"File exists: {file.typed}\nLeave out --new to overwrite it, or choose another name.",
         )
-    seen = call.session.seen_files.get(file.real)
-    if (
-        seen is not None
-        and seen != digest(before.data)
-        and not (rules.force or rules.ignores_changes)
-    ):
+    if unread and not (rules.force or rules.ignores_changes):
         raise _changed(file)
 
 
