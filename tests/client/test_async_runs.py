@@ -1,6 +1,7 @@
 """Runs followed from Python, over the daemon's WebSocket and through broken connections."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec import Raw
+from websockets.asyncio.server import ServerConnection, serve
 
 from stringd.client import (
     AsyncRuns,
@@ -15,7 +18,9 @@ from stringd.client import (
     RunFailedError,
     UnreachableError,
 )
+from stringd.wire.runs import encode
 from stringd.wire.runs import messages as m
+from stringd.wire.runs.types import Usage
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 
 pytestmark = pytest.mark.anyio
@@ -229,6 +234,30 @@ async def test_a_broken_connection_loses_and_repeats_nothing(
     assert line.connections == 2
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert isinstance(events[-1], m.StrategyCompleted)
+
+
+async def test_who_was_too_slow_catches_up_by_itself() -> None:
+    started = m.StrategyStarted(
+        run_id="r", seq=1, strategy_name="s", agents=[], flow_tree=Raw(b"{}")
+    )
+    behind = m.Error(code="SUBSCRIBER_BEHIND", message="slow", run_id="r", next_seq=2)
+    usage = Usage(prompt_tokens=0, completion_tokens=0)
+    ended = m.StrategyCompleted(run_id="r", seq=2, result="there", usage=usage)
+
+    async def too_fast(connection: ServerConnection) -> None:
+        async for frame in connection:
+            match json.loads(frame):
+                case {"type": "start_run"}:
+                    await connection.send(encode(started))
+                    await connection.send(encode(behind))
+                case {"type": "subscribe", "fromSeq": 2}:
+                    await connection.send(encode(ended))
+
+    async with serve(too_fast, "127.0.0.1", 0) as server:
+        [listening] = server.sockets
+        async with AsyncRuns(listening.getsockname()[1]) as runs, asyncio.timeout(WAIT_SECONDS):
+            run = await runs.start("r")
+            assert [event.seq async for event in run] == [1, 2]
 
 
 async def test_a_daemon_that_stays_away_is_an_error(tmp_path: Path) -> None:

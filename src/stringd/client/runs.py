@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from stringd.wire.runs.codec import decode_message, encode_request
 from stringd.wire.runs.messages import DaemonMessage, Error
-from stringd.wire.runs.requests import ClientMessage
+from stringd.wire.runs.requests import ClientMessage, Subscribe
 
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
 
@@ -84,9 +84,17 @@ class RunsClient:
                 return message
 
     async def messages(self) -> AsyncIterator[DaemonMessage]:
-        """Every message that was no answer, as it comes, until the connection ends."""
+        """Every message that was no answer, as it comes, until the connection ends.
+
+        Where the daemon found us too slow for a run, its events go on from there.
+        """
         while True:
-            yield self._waiting.popleft() if self._waiting else await self._receive()
+            message = self._waiting.popleft() if self._waiting else await self._receive()
+            if isinstance(message, Error) and message.code == "SUBSCRIBER_BEHIND":
+                assert message.run_id is not msgspec.UNSET
+                await self.send(Subscribe(run_id=message.run_id, from_seq=message.next_seq))
+            else:
+                yield message
 
     async def _receive(self) -> DaemonMessage:
         while True:
