@@ -146,7 +146,7 @@ def test_a_client_outlives_an_event_loop_that_ended_without_it(account: Account)
 async def test_nobody_at_the_port_is_a_transport_error() -> None:
     string = AsyncString("u", port=free_port())
     assert not await string.ping()
-    with pytest.raises(TransportError, match="no stringd answers .*stringd up"):
+    with pytest.raises(TransportError, match=r"no stringd answers .*stringd up"):
         await string.exec("file:main", "/info")
 
 

@@ -236,7 +236,7 @@ def test_what_is_no_port_is_said_at_once() -> None:
 def test_nobody_at_the_port_is_a_transport_error() -> None:
     client = String("u", port=free_port())
     assert not client.ping()
-    with pytest.raises(TransportError, match="no stringd answers .*stringd up"):
+    with pytest.raises(TransportError, match=r"no stringd answers .*stringd up"):
         client.exec("file:main", "/info")
 
 
