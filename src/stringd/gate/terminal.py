@@ -5,6 +5,7 @@ It writes `Painted` text and nothing else. Its settings are put back on every wa
 
 import errno
 import os
+import select
 import signal
 import sys
 import termios
@@ -20,6 +21,9 @@ from stringd.gate.question import Size
 BELL: Final = Painted("\a")
 NEW_LINE: Final = Painted("\n")
 
+# A window that takes no more text is slow for this long, and then in trouble.
+SCREEN_SECONDS: Final = 5.0
+
 _INPUT_FLAGS: Final = 0
 _LOCAL_FLAGS: Final = 3
 _CONTROL_CHARACTERS: Final = 6
@@ -30,7 +34,7 @@ class Terminal:
 
     def __init__(self, keys: int, screen: int, env: Mapping[str, str]) -> None:
         self.keys = keys
-        self._screen = screen
+        self._screen = _unblocked(screen)
         self.is_dumb = env.get("TERM") == "dumb"
         self.colour = not env.get("NO_COLOR") and not self.is_dumb
         self._saved: list[Any] | None = None
@@ -76,7 +80,16 @@ class Terminal:
         data = text.encode("utf-8")
         with _named_trouble():
             while data:
-                data = data[os.write(self._screen, data) :]
+                data = data[self._write_some(data) :]
+
+    def _write_some(self, data: bytes) -> int:
+        try:
+            return os.write(self._screen, data)
+        except BlockingIOError:
+            _, ready, _ = select.select([], [self._screen], [], SCREEN_SECONDS)
+            if not ready:
+                raise
+            return 0
 
     def read(self) -> bytes:
         """The bytes that are there; empty at end of input. Raises `TroubleError`."""
@@ -166,6 +179,18 @@ class Terminal:
             return os.tcgetpgrp(self.keys)
         except OSError:
             return None
+
+
+def _unblocked(screen: int) -> int:
+    """The same screen opened once more, so that only we need not wait for it.
+
+    Whoever waits inside the system holds the device, and nobody could put its settings back.
+    """
+    flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        return os.open(os.ttyname(screen), flags)
+    except OSError:
+        return screen
 
 
 @contextmanager
