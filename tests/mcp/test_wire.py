@@ -31,6 +31,18 @@ def call(name: str, **arguments: str) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
 
 
+def test_a_client_that_stands_in_the_root_vouches_for_nothing(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    (tmp_path / "page.md").write_text("# Page\n", "utf-8")
+    asked = json.dumps(call("string", topic="file:root", cmd=f"/open {tmp_path}/page.md"))
+    env = environment(daemon)
+    from_root = run("stringd", "mcp", env=env, stdin=asked.encode(), cwd=Path("/"))
+    assert "ERROR(FILE_NOT_ALLOWED)" in from_root.out
+    from_project = run("stringd", "mcp", env=env, stdin=asked.encode(), cwd=tmp_path)
+    assert "# Page" in from_project.out
+
+
 def test_a_person_who_types_the_clients_line_is_told_so(daemon: Daemon) -> None:
     with Terminal("--mcp", env=environment(daemon)) as terminal:
         terminal.until("an MCP client starts this program; see stringd mcp --help")

@@ -50,9 +50,15 @@ def main(name: str, argv: Sequence[str]) -> int:
     bridge = Bridge(
         who,
         sys.stdout.buffer,
-        cwd=working_directory(),
+        cwd=_project(),
         gate_socket=os.environ.get("STRINGD_GATE_SOCKET"),
         tools=args.tools,
     )
     bridge.run(iter(sys.stdin.buffer.readline, b""))
     return 0
+
+
+def _project() -> str | None:
+    """The directory to vouch for. Desktop clients start us in the root, which nobody chose."""
+    directory = working_directory()
+    return None if directory == "/" else directory
