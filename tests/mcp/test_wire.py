@@ -292,7 +292,10 @@ def test_nobody_is_asked_when_nothing_can_start(tmp_path: Path) -> None:
         assert "failed to start stringd" in pipe.call("ping")["error"]["message"]
 
 
-def test_the_string_command_serves_mcp_too(daemon: Daemon) -> None:
+@pytest.mark.parametrize(
+    "words", [["--mcp"], ["--mcp", "--user", "u"], ["--user", "u", "--mcp"], ["--user=u", "--mcp"]]
+)
+def test_the_string_command_serves_mcp_too(daemon: Daemon, words: list[str]) -> None:
     env = daemon.child_environment()
-    done = run("string", "--mcp", env=env, stdin=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    done = run("string", *words, env=env, stdin=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     assert (done.code, json.loads(done.out)["result"]) == (0, {})

@@ -76,10 +76,10 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         if args[0] == "--daemon":
             return control(args[1:])
-        if args[0] == "--mcp":
+        if args[0] == "--mcp" or (args[0].startswith("--user") and "--mcp" in args[1:3]):
             from stringd.cli.mcp import main as serve_mcp
 
-            return serve_mcp("mcp", args[1:])
+            return serve_mcp("mcp", [word for word in args if word != "--mcp"])
         if args[0] == "user" and args[1:] and not args[1].startswith("/"):
             from stringd.cli.users import main as manage_users
 
