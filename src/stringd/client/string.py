@@ -133,7 +133,11 @@ class String(Client[Connection]):
         calls.parse_json(self._send(calls.register_call(who.user, who.home)))
 
     def _send(self, call: Call) -> Reply:
-        connection = self._idle.pop() if self._idle else Connection(self.port, self._timeout)
+        try:
+            # Not looked at first: another thread may take the last one in between.
+            connection = self._idle.pop()
+        except IndexError:
+            connection = Connection(self.port, self._timeout)
         reply = connection.request(call.method, call.path, call.body, call.headers)
         self._idle.append(connection)
         return reply
