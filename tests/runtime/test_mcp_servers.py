@@ -3,11 +3,13 @@
 import asyncio
 import os
 import sys
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from stringd.actions.errors import ActionError
 from stringd.documents import parse
 from stringd.runtime.mcp_apps import Mount, ToolInfo, arguments_of, document_of, with_ids
 from stringd.runtime.mcp_servers import McpServers, ServerKey, call_tool
@@ -20,6 +22,31 @@ if TYPE_CHECKING:
 SERVER = Path(__file__).parents[2] / "examples" / "apps" / "mcp" / "server.py"
 KEY = ServerKey("/home", "sums")
 MOUNT = Mount((sys.executable, str(SERVER)))
+MORTAL = """
+import os
+from mcp.server import MCPServer
+from mcp.shared.exceptions import MCPError
+
+server = MCPServer("Mortal")
+
+
+@server.tool()
+def number() -> str:
+    return str(os.getpid())
+
+
+@server.tool()
+def die() -> str:
+    os._exit(3)
+
+
+@server.tool()
+def fail() -> str:
+    raise MCPError(-32000, "own failure")
+
+
+server.run()
+"""
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
@@ -51,6 +78,31 @@ async def test_calls_share_one_server_and_closing_stops_it() -> None:
     assert servers.running == 1
     await servers.close()
     assert servers.running == 0
+
+
+@pytest.mark.anyio
+async def test_a_server_that_died_is_started_anew_with_the_next_call(tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    program = tmp_path / "mortal.py"
+    program.write_text(MORTAL, encoding="utf-8")
+    mount = Mount((sys.executable, str(program)))
+    servers = McpServers()
+
+    async def ask(tool: str) -> str:
+        def call(client: "Client") -> Awaitable[str]:
+            return call_tool(client, tool, {})
+
+        return str(await servers.use(KEY, mount, ENVIRONMENT, call, WAIT_SECONDS))
+
+    first = await ask("number")
+    with pytest.raises(ActionError, match=r"Connection closed\. It is started anew with the next"):
+        await ask("die")
+    again = await asyncio.gather(*(ask("number") for _ in range(3)))
+    assert len({first, *again}) == 2
+    with pytest.raises(ActionError, match=r"own failure$"):
+        await ask("fail")
+    assert await ask("number") == again[0]
+    await servers.close()
 
 
 def test_what_a_server_says_cannot_declare_anything() -> None:

@@ -10,6 +10,7 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 IDLE_SECONDS: Final = 300.0
 START_SECONDS: Final = 30.0
 MAX_LISTED: Final = 1000
+_CONNECTION_CLOSED: Final = -32000
+_SESSION_UNKNOWN: Final = -32600
+"""What the SDK reports when a server on the web forgot us, after a restart for instance."""
 _STDERR_SHOWN: Final = 2000
 _REASON_SHOWN: Final = 300
 
@@ -52,12 +56,12 @@ class McpServers:
 
         `given` is the environment of a command, or the headers for an address.
         """
-        server = self._running.get(key)
-        if server is None or not server.fits(mount, given):
+        while (server := self._running.get(key)) is not None and not server.fits(mount, given):
             await self.stop(key)
+        if server is None:
             server = _Server(mount, dict(given), self._idle_seconds)
             self._running[key] = server
-            server.start(lambda: self._forget(key, server))
+            server.start(partial(self._forget, key, server))
         return await server.ask(ask, limit)
 
     async def stop(self, key: ServerKey) -> None:
@@ -85,7 +89,7 @@ class McpServers:
         """How many servers run."""
         return len(self._running)
 
-    def _forget(self, key: ServerKey, server: "_Server | None") -> None:
+    def _forget(self, key: ServerKey, server: "_Server") -> None:
         if self._running.get(key) is server:
             del self._running[key]
 
@@ -100,13 +104,14 @@ class _Server:
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._used = asyncio.Event()
         self._asking = 0
+        self._lost = False
         self.task: asyncio.Task[None] | None = None
 
     def fits(self, mount: Mount, given: Mapping[str, str]) -> bool:
-        """Whether it was started the way it would be started now."""
+        """Whether it can be asked, and was started the way it would be started now."""
         ours = self._mount
         same = (mount.command, mount.url, mount.cwd) == (ours.command, ours.url, ours.cwd)
-        return same and self._given == given
+        return same and self._given == given and not self._lost
 
     def start(self, ended: Callable[[], None]) -> None:
         self.task = asyncio.create_task(self._live())
@@ -130,7 +135,11 @@ class _Server:
         except ActionError:
             raise
         except Exception as error:
-            raise ActionError("LOAD_ERROR", f"The MCP server failed: {_reason(error)}") from error
+            self._lost = self._lost or _is_lost(error, self._mount)
+            # Not asked again: nobody knows how far it came.
+            after = ". It is started anew with the next call." if self._lost else ""
+            reason = _reason(error)
+            raise ActionError("LOAD_ERROR", f"The MCP server failed: {reason}{after}") from error
         finally:
             self._asking -= 1
             self._used.set()
@@ -259,6 +268,15 @@ def _part(part: Any) -> str:
     if isinstance(data, str):
         return f"[{kind}, {len(data) * 3 // 4} bytes]"
     return f"[{kind}: {getattr(part, 'uri', '')}]"
+
+
+def _is_lost(error: Exception, mount: Mount) -> bool:
+    """Whether a connection can carry no further calls."""
+    code, message = getattr(error, "code", None), getattr(error, "message", None)
+    if mount.url is not None:
+        return code in (_CONNECTION_CLOSED, _SESSION_UNKNOWN)
+    # Programs use this number for failures of their own, too.
+    return code == _CONNECTION_CLOSED and message == "Connection closed"
 
 
 def _start_failure(error: Exception, complaints: IO[str]) -> ActionError:
