@@ -118,7 +118,7 @@ def test_the_name_of_an_earlier_run_is_not_taken_again(daemon: Daemon) -> None:
     assert stringd(daemon, "run", "hello", "--run-id", "taken", "-i", "x").returncode == 0
     again = stringd(daemon, "run", "hello", "--run-id", "taken", "-i", "x")
     assert again.returncode == 1
-    told = "run taken exists already; go on with: stringd runs resume taken"
+    told = "run taken exists already; stringd runs resume or continue goes on with it"
     assert again.stderr == f"stringd: {told}\n"
     assert stringd(daemon, "runs", "stop", "taken").returncode == 1
 
@@ -156,6 +156,24 @@ def test_a_server_the_agents_must_do_without_is_told(daemon: Daemon) -> None:
     assert done.returncode == 0
     assert "MCP server off is off; enabledByDefault in its mcp.json" in done.stderr
     assert "MCP server gone could not be used: " in done.stderr
+
+
+def test_a_finished_run_is_continued_with_what_its_agents_remember(daemon: Daemon) -> None:
+    path = write(daemon, "two-answers.yaml", strategy(sequential("a"), a=scripted("one", "two")))
+    assert stringd(daemon, "run", path, "--run-id", "talk", "-i", "go").returncode == 0
+    more = stringd(daemon, "runs", "continue", "talk", "--input", "and?")
+    assert (more.returncode, more.stdout.splitlines()[-1]) == (0, "two")
+    shown = stringd(daemon, "runs", "show", "talk").stdout
+    assert "you:\n  go\n\na:\n  one\n\nyou:\n  and?\n\na:\n  two" in shown
+
+
+def test_a_run_that_works_is_followed_not_continued(daemon: Daemon) -> None:
+    terminal = Terminal(daemon, "run", "hello", "--run-id", "at-work")
+    terminal.until("you needs input")
+    refused = stringd(daemon, "runs", "continue", "at-work", "-i", "more")
+    assert (refused.returncode, "see it with stringd runs resume" in refused.stderr) == (1, True)
+    terminal.type("me\r")
+    assert terminal.ended() == 0
 
 
 def test_a_result_that_was_not_said_last_is_shown(daemon: Daemon) -> None:

@@ -29,7 +29,7 @@ SUBCOMMANDS: Final = {
     "request": Subcommand("request", "ask the gate to run a command"),
     "mcp": Subcommand("mcp", "serve MCP on standard input and output, for coding agents"),
     "run": Subcommand("run", "run a strategy and watch it"),
-    "runs": Subcommand("runs", "list, show, resume or stop runs"),
+    "runs": Subcommand("runs", "list, show, resume, continue, stop or delete runs"),
     "sfmd": Subcommand("sfmd", "check, take apart and put together documents"),
     "strategies": Subcommand("strategies", "list strategies, or check a file"),
 }

@@ -116,7 +116,9 @@ async def _check_new(client: RunsClient, run_id: str) -> None:
         await client.ask(r.GetTimeline(run_id=run_id))
     except RequestFailedError:
         return
-    raise UsageError(f"run {run_id} exists already; go on with: stringd runs resume {run_id}")
+    raise UsageError(
+        f"run {run_id} exists already; stringd runs resume or continue goes on with it"
+    )
 
 
 async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plain: bool) -> int:

@@ -1,6 +1,7 @@
-"""`stringd runs`: list, show, resume, stop and delete runs."""
+"""`stringd runs`: list, show, resume, continue, stop and delete runs."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -20,21 +21,24 @@ from stringd.wire.runs.types import ErrorInfo, RunOverview
 def main(name: str, argv: Sequence[str]) -> int:
     """Run `stringd runs`."""
     parser = argparse.ArgumentParser(
-        prog=f"stringd {name}", description="List, show, resume, stop or delete runs."
+        prog=f"stringd {name}", description="List, show, resume, continue, stop or delete runs."
     )
     commands = parser.add_subparsers(dest="command", metavar="command")
     listing = commands.add_parser("list", help="every run on disk, newest first (the default)")
     listing.add_argument("--here", action="store_true", help="only runs of this directory")
     show = commands.add_parser("show", help="what was said in a run")
     resume = commands.add_parser("resume", help="go on after the last completed step")
+    more = commands.add_parser("continue", help="say more in a finished run; its agents remember")
+    more.add_argument("--input", "-i", default="", help="what the flow starts from ('-': stdin)")
     stop = commands.add_parser("stop", help="stop a run")
     delete = commands.add_parser("delete", help="forget a run, its history included")
-    for each in (show, resume, stop, delete):
+    for each in (show, resume, more, stop, delete):
         each.add_argument("run_id", help="the run, as `stringd runs` lists it")
-    add_view_options(resume)
+    for each in (resume, more):
+        add_view_options(each)
     for each in (listing, show, stop, delete):
         each.add_argument("--json", action="store_true", help="print JSON")
-    for each in (listing, show, resume, stop, delete):
+    for each in (listing, show, resume, more, stop, delete):
         add_port(each)
     arguments = list(argv)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
@@ -118,15 +122,26 @@ def _asked(waiting: WaitingPrompt) -> str:
 
 
 async def _resume(port: int, args: argparse.Namespace) -> int:
+    resumed = r.ContinueRun(run_id=args.run_id, input="", resume=True, request_id=BEGIN)
+    return await _go_on(port, args, resumed)
+
+
+async def _continue(port: int, args: argparse.Namespace) -> int:
+    text = sys.stdin.read() if args.input == "-" else args.input
+    return await _go_on(port, args, r.ContinueRun(run_id=args.run_id, input=text, request_id=BEGIN))
+
+
+async def _go_on(port: int, args: argparse.Namespace, request: r.ContinueRun) -> int:
+    """Begin the next segment of a run, or follow the one under way, and watch."""
     async with RunsClient(port) as client:
         prepared = await client.ask(r.PrepareRun(run_id=args.run_id))
         if not isinstance(prepared, m.RunPrepared):
             return fail(f"run {args.run_id} cannot be prepared")
         running = await _is_running(client, args.run_id)
+        if running and not request.resume:
+            return fail(f"run {args.run_id} is running; see it with stringd runs resume")
         if not running:
-            await client.send(
-                r.ContinueRun(run_id=args.run_id, input="", resume=True, request_id=BEGIN)
-            )
+            await client.send(request)
         try:
             return await watch(client, prepared, json=args.json, plain=args.plain)
         except RequestFailedError:
@@ -168,4 +183,11 @@ async def _delete(port: int, args: argparse.Namespace) -> int:
     return 0
 
 
-_WORK = {"list": _list, "show": _show, "resume": _resume, "stop": _stop, "delete": _delete}
+_WORK = {
+    "list": _list,
+    "show": _show,
+    "resume": _resume,
+    "continue": _continue,
+    "stop": _stop,
+    "delete": _delete,
+}
