@@ -95,7 +95,7 @@ class RunningCommand:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE if split else subprocess.STDOUT,
                 cwd=directory,
-                env=dict(environment),
+                env={**environment, "PWD": str(directory)},
                 start_new_session=True,
                 bufsize=0,
             )

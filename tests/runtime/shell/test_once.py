@@ -40,6 +40,14 @@ async def test_the_directory_told_is_the_one_it_ran_in(tmp_path: Path) -> None:
     assert (reply.cwd, reply.output) == ("/", "/")
 
 
+async def test_a_directory_keeps_the_name_it_was_given(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    named = tmp_path / "named"
+    named.symlink_to(tmp_path / "real")
+    reply = await run(named, "pwd")
+    assert (reply.cwd, reply.output) == (str(named), str(named))
+
+
 async def test_standard_input_is_empty(tmp_path: Path) -> None:
     assert (await run(tmp_path, "cat; echo end")).output == "end"
 

@@ -50,6 +50,17 @@ async def test_the_directory_is_exact(shell: Shell, tmp_path: Path) -> None:
     assert (await shell.run("unset PWD; set -u")).exit_code == 0
 
 
+async def test_a_directory_keeps_the_name_it_was_given(
+    start_shell: StartShell, tmp_path: Path
+) -> None:
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    named = tmp_path / "named"
+    named.symlink_to(tmp_path / "real")
+    shell = await start_shell(cwd=named)
+    reply = await shell.run("pwd; cd deep")
+    assert (reply.output, reply.cwd) == (str(named), str(named / "deep"))
+
+
 async def test_a_home_that_nobody_made_yet_is_where_a_shell_starts(tmp_path: Path) -> None:
     home = str(tmp_path / "people" / "ann")
     shell = Shell.launch(home=home, cwd=home, base=os.environ)

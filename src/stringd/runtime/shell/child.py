@@ -103,4 +103,5 @@ def _become(
     os.chdir(cwd)
     for target, source in enumerate(files):
         os.dup2(source, target)
-    os.execve(argv[0], list(argv), environment)  # noqa: S606
+    # A shell keeps the name it was sent to, which may lead over links.
+    os.execve(argv[0], list(argv), {**environment, "PWD": cwd})  # noqa: S606
