@@ -61,6 +61,7 @@ ASKED = [
     *("echo / | xargs rm -rf", 'cd "$DIR" && rm -rf *', "find / -name x -delete", "rm $FLAGS /"),
     *("$CMD x", "$(which python) x", "/bin/r? -rf /", "{rm,-rf,/}", "eval $x", 'bash -c "$x"'),
     *("eval -- $x", "curl x | source -- /dev/stdin", "cat x | sh -", "> $ rm -rf /"),
+    *("bash < <(x)", "env -C / rm -rf .", "env --chdir=/ rm -rf .", "sudo -D / rm -rf ."),
     *("cat x | sh", "echo ls | bash -s", "sudo --strange rm x", "xargs -I{} sh -c 'echo {}'"),
     *("strace -f rm -rf /", "ssh host rm -rf ~", "fakeroot /bin/rm -r /*", "systemd-run rm -rf /"),
     *("parallel rm", "coproc rm x", "echo 'open", "source <(x)", "rm -r\x0b/", "dd $ARGS"),

@@ -108,6 +108,8 @@ class _Reader:
         parts = {child.type: child for child in redirect.named_children}
         if redirect.type == "herestring_redirect":
             return self._word(redirect.named_children[-1])
+        if redirect.type == "file_redirect" and "process_substitution" in parts:
+            return self._word(parts["process_substitution"])
         body = parts.get("heredoc_body")
         if redirect.type != "heredoc_redirect" or body is None:
             return None

@@ -33,9 +33,10 @@ class Starter(NamedTuple):
 _STARTERS: Final[Mapping[str, Starter]] = {
     "sudo": Starter(
         "ABbEHiknNPSs",
-        "aCcDghpRrtTUu",
+        # Where a command works decides what `.` is, so those that change it stay in doubt.
+        "aCcghprtTUu",
         "askpass background bell preserve-env set-home login reset-timestamp non-interactive "
-        "preserve-groups stdin shell close-from= chdir= group= host= prompt= chroot= role= type= "
+        "preserve-groups stdin shell close-from= group= host= prompt= role= type= "
         "command-timeout= other-user= user= login-class=",
         assigns=True,
         idle="eKlVv",
@@ -43,8 +44,8 @@ _STARTERS: Final[Mapping[str, Starter]] = {
     "doas": Starter("ns", "aCu", idle="L"),
     "env": Starter(
         "i0v",
-        "uCa",
-        "ignore-environment null debug unset= chdir= argv0=",
+        "ua",
+        "ignore-environment null debug unset= argv0=",
         assigns=True,
     ),
     "nohup": Starter(),
