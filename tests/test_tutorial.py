@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ import pytest
 from tests.gate.support import RunningGate, running_gate
 from tests.support.daemon import WAIT_SECONDS, free_port
 
-PAGE = Path(__file__).parents[1].joinpath("docs", "tutorial.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT.joinpath("docs", "tutorial.md").read_text(encoding="utf-8")
+APP = re.findall(r"^````markdown\n(.*?)^````$", PAGE, re.MULTILINE | re.DOTALL)[0]
 
 
 class Step(NamedTuple):
@@ -54,9 +57,8 @@ def reader(tmp_path: Path, gate: RunningGate) -> Iterator[dict[str, str]]:
 def test_everything_happens_as_the_page_says(
     reader: dict[str, str], gate: RunningGate, tmp_path: Path
 ) -> None:
-    [app] = re.findall(r"^````markdown\n(.*?)^````$", PAGE, re.MULTILINE | re.DOTALL)
     (tmp_path / "greet").mkdir()
-    (tmp_path / "greet" / "string.md").write_text(app, encoding="utf-8")
+    (tmp_path / "greet" / "string.md").write_text(APP, encoding="utf-8")
     followed = list(steps())
     assert len(followed) >= 10
     for step in followed:
@@ -79,3 +81,34 @@ def follow(step: Step, reader: dict[str, str], gate: RunningGate, folder: Path) 
         gate.terminal.wait_for("timeout, default=N)")
         gate.terminal.type("y")
     return typed.communicate(timeout=WAIT_SECONDS * 2)[0]
+
+
+@pytest.mark.parametrize(
+    ("page", "first"),
+    [
+        ("docs/apps.md", "string file:dev '/open ./greet/string.md'"),
+        ("docs/apps.md", "string file:setup '/install --mcp sums"),
+        ("examples/apps/README.md", "string file:setup '/install ./examples/apps/files'"),
+    ],
+)
+def test_the_lines_for_authors_can_be_typed_as_they_stand(
+    reader: dict[str, str], tmp_path: Path, page: str, first: str
+) -> None:
+    (tmp_path / "greet").mkdir()
+    (tmp_path / "greet" / "string.md").write_text(APP, encoding="utf-8")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    lines = text[text.index(first) :].partition("\n```")[0].splitlines()
+    for line in lines:
+        if "mcp.example" in line or "FAR_TOKEN" in line:
+            continue
+        done = subprocess.run(
+            ["bash", "-c", line],
+            env=reader,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_SECONDS * 2,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
