@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stringd.client.daemon import own_directory
 from stringd.client.identity import identity
 from tests.support.commands import Done, run
 from tests.support.daemon import Daemon
@@ -112,3 +113,10 @@ def test_an_unprintable_user_is_refused(plain: dict[str, str]) -> None:
 
 def test_a_topic_may_still_be_called_user(plain: dict[str, str]) -> None:
     assert run("string", "user", "/set {x} = 1", env=plain).out.startswith("<𝒞=string:file:user>")
+
+
+@pytest.mark.parametrize(
+    ("user_id", "name"), [("uma", "uma"), ("../../etc", "..%2F..%2Fetc"), ("..", "%2E%2E")]
+)
+def test_a_user_nobody_gave_a_home_lives_among_the_others(user_id: str, name: str) -> None:
+    assert own_directory(user_id) == f"~/.string/users/{name}"

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,7 +84,8 @@ def _user(connection: Connection, user_id: str) -> _User:
     for item in listed if isinstance(listed, list) else ():
         if item["id"] == user_id:
             return _User(user_id, item["home"], list(item.get("allowedPaths", ())))
-    raise _Failure(f"unknown user: {user_id}. It is registered by its first command: string /info")
+    first = f"string --user {shlex.quote(user_id)} file:main /info"
+    raise _Failure(f"unknown user: {user_id}. It is registered by its first command: {first}")
 
 
 def _store(connection: Connection, user: _User, paths: list[str]) -> None:

@@ -12,6 +12,7 @@ from stringd.client.daemon import (
     chosen_user,
     config_path,
     healthy,
+    own_directory,
     port_from_environment,
     register,
     start,
@@ -38,7 +39,7 @@ def main(words: list[str]) -> int:
         case ["current"]:
             print(visible(chosen_user()))
         case ["add", user]:
-            _store(user, _users().get(user) or f"~/.string/users/{user}")
+            _store(user, _users().get(user) or own_directory(user))
         case ["add", user, home] | ["add", user, "--home", home]:
             _store(user, home)
         case ["set-home", user, home]:

@@ -53,7 +53,13 @@ def port_from_environment() -> int:
 def default_home(user_id: str) -> str:
     """Where a user lives whom nobody gave a home."""
     _, told = setting("HOME")
-    return os.path.abspath(os.path.expanduser(told or f"~/.string/users/{user_id}"))
+    return os.path.abspath(os.path.expanduser(told or own_directory(user_id)))
+
+
+def own_directory(user_id: str) -> str:
+    """A user's directory among those of all users; an id is a name, never a path."""
+    name = user_id.replace("/", "%2F")
+    return f"~/.string/users/{name.replace('.', '%2E') if name in ('.', '..') else name}"
 
 
 def chosen_user() -> str:
