@@ -1,8 +1,8 @@
 """Code that runs around agent calls, tool calls, steps and cycles.
 
 Transforms chain; the others run in order and are awaited. A hook that raises fails what it
-surrounds. On an agent's first call the `first_…` list takes the place of its regular twin, if it
-holds anything.
+surrounds. On an agent's first call the list for first calls takes the place of its regular twin,
+if it holds anything.
 """
 
 from collections.abc import Awaitable, Callable
