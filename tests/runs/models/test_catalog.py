@@ -139,6 +139,15 @@ async def test_a_refresh_that_fails_changes_nothing(
     assert await catalog_server(tmp_path, body, **how) == (None, 1)
 
 
+@pytest.mark.anyio
+async def test_a_daemon_does_not_end_in_the_middle_of_a_refresh(tmp_path: Path) -> None:
+    directory = ProviderDirectory(tmp_path, environ={}, catalog_url="https://127.0.0.1:9/")
+    thread = directory.renew_catalog()
+    assert thread is not None
+    await directory.close()
+    assert not thread.is_alive()
+
+
 def test_without_leave_nothing_is_fetched(tmp_path: Path) -> None:
     assert ProviderDirectory(tmp_path, environ={}).renew_catalog() is None
 

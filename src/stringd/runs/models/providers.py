@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
 
 _DEMO_MODELS: Final = ("echo", "script")
+# What a renewal computes takes less; a network it only waits for may be left behind.
+_RENEWAL_SECONDS: Final = 1.0
 
 
 class ProviderDirectory:
@@ -55,13 +57,14 @@ class ProviderDirectory:
         self.catalog = Catalog(self._cache)
         self._registered = _Registered(FileVault(data_dir / "provider-registry.json"))
         self._library = Library()
+        self._renewal: threading.Thread | None = None
         self._built: dict[tuple[Access, str], TheirModel] = {}
 
     def renew_catalog(self) -> threading.Thread | None:
         """Fetch a newer catalog in the background, where one may be fetched and is due."""
-        if self._catalog_url is None:
-            return None
-        return refresh(self._cache, self._catalog_url, KNOWN, self.catalog.forget)
+        if self._catalog_url is not None:
+            self._renewal = refresh(self._cache, self._catalog_url, KNOWN, self.catalog.forget)
+        return self._renewal
 
     def model(self, name: str, setup: Callable[[str, str], ModelSetup]) -> Model:
         """The model a string names; `setup` is made for provider and model id.
@@ -142,7 +145,10 @@ class ProviderDirectory:
         return kept
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection, and let a renewal end if it does so soon."""
+        if self._renewal is not None:
+            # A process that ends while a thread reads certificates crashes.
+            await asyncio.to_thread(self._renewal.join, _RENEWAL_SECONDS)
         built, self._built = self._built, {}
         if built:
             from stringd.runs.models.clients import close
