@@ -103,9 +103,6 @@ class RunService:
         if interrupted:
             log.warning("interrupted runs that can be resumed: %d", len(interrupted))
             self._known.interrupted = await asyncio.to_thread(self._unanswered, interrupted)
-
-        if self.models.directory is not None:
-            self.models.directory.renew_catalog()
         self._pruner = asyncio.create_task(self._pruning.forever(), name="prune run events")
 
     def _unanswered(self, run_ids: Iterable[str]) -> dict[str, list[PromptAsked]]:
@@ -145,6 +142,8 @@ class RunService:
 
     def connect(self, wake: Callable[[], None], **limits: int) -> Client:
         """A new client; `wake` is called when it has frames to take."""
+        if self.models.directory is not None:
+            self.models.directory.renew_catalog()
         client = Client(self._dispatcher, wake, **limits)
         self._clients[client] = None
         return client

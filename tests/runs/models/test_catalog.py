@@ -4,10 +4,11 @@ import asyncio
 import json
 import time
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+from websockets.sync.client import connect
 
 from stringd.runs.models.catalog import Catalog, price_of
 from stringd.runs.models.credentials import ApiKey, CustomData, OauthToken
@@ -16,6 +17,10 @@ from stringd.runs.models.providers import ProviderDirectory
 from tests.requirements import proves
 from tests.runs.models.servers import Reply, model_server
 from tests.runs.support import Json, sequential, serving, strategy
+from tests.support import web
+from tests.support.daemon import Daemon
+from tests.support.http import request
+from tests.support.web import Asked, WebServer
 
 NEW = {
     "acme": {
@@ -116,6 +121,8 @@ async def test_a_refresh_is_kept_for_a_day(tmp_path: Path) -> None:
     directory = ProviderDirectory(tmp_path, environ={}, catalog_url="http://127.0.0.1:9/")
     assert directory.renew_catalog() is None
     write_cache(tmp_path, {**kept, "fetchedAt": kept["fetchedAt"] - 25 * 3600 * 1000})
+    assert directory.renew_catalog() is None
+    directory = ProviderDirectory(tmp_path, environ={}, catalog_url="http://127.0.0.1:9/")
     thread = directory.renew_catalog()
     assert thread is not None
     await joined(thread)
@@ -146,6 +153,27 @@ async def test_a_daemon_does_not_end_in_the_middle_of_a_refresh(tmp_path: Path) 
     assert thread is not None
     await directory.close()
     assert not thread.is_alive()
+
+
+def test_the_first_who_comes_for_runs_has_the_catalog_fetched_once(tmp_path: Path) -> None:
+    asked = Event()
+
+    def answer(_: Asked) -> web.Reply:
+        asked.set()
+        return web.Reply("{}")
+
+    with (
+        WebServer(answer) as site,
+        Daemon(tmp_path, STRINGD_MODEL_CATALOG=f"{site.url}/api.json") as daemon,
+    ):
+        assert request(daemon.port, "GET", "/health").status == 200
+        assert site.asked == []
+        for _ in range(2):
+            with connect(f"ws://127.0.0.1:{daemon.port}/ws", proxy=None) as client:
+                client.ping().wait(20)
+            assert asked.wait(20)
+        assert len(site.asked) == 1
+        assert daemon.stop() == 0
 
 
 def test_without_leave_nothing_is_fetched(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -26,7 +27,7 @@ from stringd.runs.models.credentials import (
 from stringd.runs.models.known import KNOWN, Access, CredentialType, Known
 from stringd.runs.models.live import Lister
 from stringd.runs.models.port import Model, ModelSetup
-from stringd.runs.models.refresh import refresh
+from stringd.runs.models.refresh import LIFETIME_SECONDS, refresh
 from stringd.runs.models.remote import Library, RemoteModel
 from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
 
@@ -58,12 +59,15 @@ class ProviderDirectory:
         self._registered = _Registered(FileVault(data_dir / "provider-registry.json"))
         self._library = Library()
         self._renewal: threading.Thread | None = None
+        self._renewal_due = 0.0
         self._built: dict[tuple[Access, str], TheirModel] = {}
 
     def renew_catalog(self) -> threading.Thread | None:
         """Fetch a newer catalog in the background, where one may be fetched and is due."""
-        if self._catalog_url is not None:
-            self._renewal = refresh(self._cache, self._catalog_url, KNOWN, self.catalog.forget)
+        if self._catalog_url is None or monotonic() < self._renewal_due:
+            return None
+        self._renewal_due = monotonic() + LIFETIME_SECONDS
+        self._renewal = refresh(self._cache, self._catalog_url, KNOWN, self.catalog.forget)
         return self._renewal
 
     def model(self, name: str, setup: Callable[[str, str], ModelSetup]) -> Model:

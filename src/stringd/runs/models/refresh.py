@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import msgspec
 
-_LIFETIME_SECONDS: Final = 24 * 3600
+LIFETIME_SECONDS: Final = 24 * 3600
 _FETCH_SECONDS: Final = 5.0
 _MAX_BYTES: Final = 32 * 1024 * 1024
 
@@ -37,7 +37,7 @@ def _is_fresh(cache: Path) -> bool:
         fetched = float(msgspec.json.decode(cache.read_bytes())["fetchedAt"]) / 1000
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return 0 <= time.time() - fetched < _LIFETIME_SECONDS
+    return 0 <= time.time() - fetched < LIFETIME_SECONDS
 
 
 def _renew(cache: Path, url: str, providers: Collection[str], renewed: Callable[[], None]) -> None:
