@@ -159,8 +159,10 @@ def test_a_full_queue_keeps_nobody_from_ending_the_command(call: Caller, topic: 
         waiting = [pool.submit(call, topic, "echo $((++n))") for _ in range(17)]
         refused = next(iter(as_completed(waiting))).result()
         assert refused.content.startswith("QUEUE_FULL") or refused.code == "QUEUE_FULL"
-        assert call(topic, "//kill").code == "EXIT_130"
-        assert running.result().code == "EXIT_130"
+        ended = call(topic, "//kill").code
+        # On a busy machine the interrupt may take longer than it is given.
+        assert ended in ("EXIT_130", "EXIT_137")
+        assert running.result().code == ended
         ran = sorted(int(f.result().content.rpartition("\n")[2]) for f in waiting if f.result().ok)
     assert ran == list(range(1, 17))
 
