@@ -16,6 +16,9 @@ from stringd.runs.guard.shell.words import UNKNOWN, Stage, Word, home
 
 _DOWNLOADERS: Final = frozenset(("curl", "wget"))
 _POWER: Final = frozenset(("shutdown", "reboot", "halt", "poweroff"))
+_RUNLEVELS: Final = frozenset(("0", "6"))
+_POWER_WORDS: Final = {"systemctl": _POWER, "init": _RUNLEVELS, "telinit": _RUNLEVELS}
+_NO_WORDS: Final[frozenset[str]] = frozenset()
 _PRINTERS: Final = frozenset(("echo", "printf"))
 _ONLY_PATTERN: Final = re.compile(r"[*?.\[\]!^]+")
 # Words of `find` that leave nothing out.
@@ -51,7 +54,7 @@ def _of(stage: Stage) -> Iterator[Danger]:
         yield Danger("deny", f"{stage.text} formats a disk")
     elif name == "dd":
         yield from _copy(stage, words)
-    elif name in _POWER or (name == "systemctl" and _names(words) & _POWER):
+    elif name in _POWER or _names(words) & _POWER_WORDS.get(name, _NO_WORDS):
         yield Danger("deny", f"{stage.text} turns the machine off")
     elif name in SHELLS or name in ("eval", "source", "."):
         yield from _download(stage)
@@ -123,8 +126,7 @@ def _operands(words: Sequence[Word]) -> list[Word]:
 def _found_removal(stage: Stage, words: Sequence[Word]) -> Iterator[Danger]:
     starts = [word for word in words if not word.text.startswith(("-", "(", "!"))]
     deletes = "-delete" in _names(words) or any(
-        inner.name == "rm" and any(_is_recursive(word.text) for word in inner.words)
-        for inner in started(stage).stages
+        inner.name == "rm" for inner in started(stage).stages
     )
     reach = max((_reach(word, stage.folder) for word in starts[:1]), default=0)
     if not deletes or reach != _EVERYTHING:
