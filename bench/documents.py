@@ -23,15 +23,14 @@ PARAGRAPH = "An agent reads this line, and the next one, and pays for every word
 SIZES = [(10_000, 10), (1_000_000, 1_000), (50_000_000, 50_000)]
 
 
-def document(size: int, blocks: int) -> str:
-    """A handbook: blocks with a heading, a web link, a shortcut and paragraphs."""
+def document(size: int, blocks: int, *, links: bool = True) -> str:
+    """A handbook: blocks with a heading and paragraphs, with a web link and a shortcut each."""
     parts = ["---\ntitle: Handbook\n---\n\n# Handbook\n\n"]
     for number in range(blocks):
-        head = (
-            f"<!-- #block-{number} -->\n## Section {number}\n\n"
-            f"See [Docs {number}](https://docs.test/{number})"
-            f" and [@s{number} more](./s{number}.md).\n\n"
-        )
+        head = f"<!-- #block-{number} -->\n## Section {number}\n\n"
+        if links:
+            head += f"See [Docs {number}](https://docs.test/{number})"
+            head += f" and [@s{number} more](./s{number}.md).\n\n"
         tail = f"<!-- /block-{number} -->\n\n"
         room = size // blocks - len(head) - len(tail)
         parts.append(head + PARAGRAPH * max(0, room // len(PARAGRAPH)) + tail)
@@ -110,14 +109,16 @@ def _wire() -> Iterator[Row]:
     with serving(contenders()[0]) as port, tempfile.TemporaryDirectory() as home:
         connection = Connection(port)
         connection.request("POST", "/users", json_object(id="reader", home=home))
-        for blocks in (10, 100):
+        for blocks, links in ((10, True), (100, False), (100, True)):
             path = Path(home, f"page-{blocks}.md")
-            fresh = _fastest(connection, path, blocks, changes=True)
-            again = _fastest(connection, path, blocks, changes=False)
+            source = document(100_000, blocks, links=links)
+            fresh = _fastest(connection, path, source, changes=True)
+            again = _fastest(connection, path, source, changes=False)
+            page = f"{blocks} blocks and {2 * blocks if links else 'no'} links"
             floor = best(lambda path=path: json.dumps(path.read_text(encoding="utf-8")), 0.2)  # type: ignore[misc]
             for what, took in (("first time", fresh), ("again", again)):
                 yield Row(
-                    f"open 100 KB over the wire, {blocks} blocks, {what}",
+                    f"open 100 KB over the wire, {page}, {what}",
                     f"{took * 1e6:.0f} µs",
                     f"{floor * 1e6:.0f} µs to read and JSON-encode it",
                     took / floor,
@@ -125,9 +126,8 @@ def _wire() -> Iterator[Row]:
                 )
 
 
-def _fastest(connection: Connection, path: Path, blocks: int, *, changes: bool) -> float:
+def _fastest(connection: Connection, path: Path, source: str, *, changes: bool) -> float:
     """The least disturbed of many requests; the time until the reply is complete."""
-    source = document(100_000, blocks)
     body = json_object(cmd=f"/open {path.name}", topic="file:main")
     fastest = float("inf")
     for turn in range(300):
