@@ -51,3 +51,15 @@ def test_a_full_history_still_finds_the_oldest_document() -> None:
         history.push(place(str(number), 1))
     history.push(place("large", MAX_REMEMBERED // 5))
     assert whole(history) == [False] + [True] * (MAX_HISTORY - 1)
+
+
+def test_of_a_document_its_text_is_kept_and_not_what_was_found_in_it() -> None:
+    left = place("a", 10)
+    assert left.page is not None
+    history = History([left])
+    assert history.last.page is not None
+    kept, document = history.last.page.document, left.page.document
+    assert kept is not document
+    assert kept.source is document.source
+    assert (kept.uri, kept.original, kept.converted) == (document.uri, "x" * 10, False)
+    assert history.last.place == left.place

@@ -1,8 +1,10 @@
 """Where a topic has been: the places `/back` returns to."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
+from stringd.documents import parse
 from stringd.runtime.page import Location
 
 MAX_HISTORY: Final = 100
@@ -36,7 +38,7 @@ class History:
 
     def push(self, place: Location) -> None:
         """Put a place on top; the oldest go, and of large documents only their address stays."""
-        self._places.append(place)
+        self._places.append(_unread(place))
         self._size += _weight(place)
         if len(self._places) > MAX_HISTORY:
             self._size -= _weight(self._places.pop(0))
@@ -51,6 +53,16 @@ class History:
         """Drop the place on top."""
         self._size -= _weight(self._places.pop())
         self._bare = min(self._bare, len(self._places))
+
+
+def _unread(place: Location) -> Location:
+    """The same place with the text of its document alone: what was found in it weighs more."""
+    page = place.page
+    if page is None:
+        return place
+    old = page.document
+    text = parse(old.source, old.uri, original=old.original, converted=old.converted)
+    return Location(place.place, replace(page, document=text))
 
 
 def _weight(place: Location) -> int:
