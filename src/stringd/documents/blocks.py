@@ -6,6 +6,7 @@ Markers and headings inside code fences are text.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 from unicodedata import category, normalize
 
@@ -15,7 +16,7 @@ from stringd.documents.diagnostics import Finding
 from stringd.documents.scan import Fences, blank, line_end, line_start, occurrences
 
 _MARKER = re.compile(r"<!-- ([#/])([A-Za-z0-9_-]++) -->[ \t\r]*+(?:\n|\Z)")
-_JUMPS: Final = 64
+_JUMPS: Final = 48
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S[^\n]*)")
 _UNSLUGGED = re.compile(r"[^\w\s-]")
 _SPACES = re.compile(r"\s+")
@@ -77,6 +78,7 @@ def _in_slug(char: str) -> bool:
 def markers(source: str, fences: Fences, start: int) -> list[Marker]:
     """Every marker line outside fences."""
     found: list[Marker] = []
+    add, fenced = found.append, bool(fences.all)
     for match in _marker_matches(source, start):
         hit, end = match.span()
         first = hit
@@ -85,25 +87,26 @@ def markers(source: str, fences: Fences, start: int) -> list[Marker]:
             first = line_start(source, hit, start)
             if not blank(source, first, hit):
                 continue
-        if fences.all and fences.covers(hit):
+        if fenced and fences.covers(hit):
             continue
         mark, ident = match.groups()
-        found.append(Marker(first, end, mark == "#", ident))
+        add(Marker(first, end, mark == "#", ident))
     return found
 
 
-def _marker_matches(source: str, start: int) -> Iterator[re.Match[str]]:
-    """What looks like a marker; while `<` is rare, found by jumping from one to the next."""
+def _marker_matches(source: str, start: int) -> Iterable[re.Match[str]]:
+    """What looks like a marker; where `<` is rare, found by jumping from one to the next."""
+    found: list[re.Match[str]] = []
     position = start
     for _ in range(_JUMPS):
         position = source.find("<", position)
         if position < 0:
-            return
+            return found
         match = _MARKER.match(source, position)
         position = match.end() if match else position + 1
         if match:
-            yield match
-    yield from _MARKER.finditer(source, position)
+            found.append(match)
+    return chain(found, _MARKER.finditer(source, position))
 
 
 def marker_blocks(marks: Sequence[Marker]) -> dict[str, BlockSpan]:

@@ -186,6 +186,8 @@ class _Walk:
                 break
             add(source[position:first])
             position = last
+            if not instead:
+                continue
             if isinstance(instead, str):
                 add(instead)
             elif isinstance(instead, Link):
