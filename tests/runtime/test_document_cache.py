@@ -2,7 +2,7 @@
 
 from stringd.documents import Document
 from stringd.runtime.document_cache import DocumentCache
-from stringd.runtime.files import FileText, digest, encode
+from stringd.runtime.file_text import FileText, digest, encode
 
 
 def document(cache: DocumentCache, text: str, uri: str) -> Document:

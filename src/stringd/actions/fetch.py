@@ -45,7 +45,7 @@ class Fetched(NamedTuple):
     truncated: bool
 
     def text(self) -> str:
-        """The body decoded as it declares itself, else as UTF-8."""
+        """The body as it marks or declares itself, else as it looks."""
         return decoded(self.body, self.charset, html="text/html" in self.content_type.lower())
 
 

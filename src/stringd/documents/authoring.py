@@ -55,6 +55,6 @@ def _named_in_vain(document: Document) -> Iterator[Finding]:
         if info.response and info.id not in ids:
             text = f"act.{info.id}.response belongs to no action of this document"
             yield Finding(fence.start, "UNKNOWN_ACTION", text)
-    default = document.frontmatter.get("default")
-    if isinstance(default, str) and default not in ids:
+    default = document.default_action
+    if default is not None and default not in ids:
         yield Finding(0, "UNKNOWN_ACTION", f"default: {default} is no action of this document")

@@ -17,6 +17,7 @@ from stringd.documents.scan import Fences, blank, line_end, line_start, occurren
 
 _MARKER = re.compile(r"<!-- ([#/])([A-Za-z0-9_-]++) -->[ \t\r]*+(?:\n|\Z)")
 _JUMPS: Final = 48
+"""As many `<` one by one cost what one search through a page of 100 KB does."""
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S[^\n]*)")
 _UNSLUGGED = re.compile(r"[^\w\s-]")
 _SPACES = re.compile(r"\s+")

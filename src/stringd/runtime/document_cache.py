@@ -4,7 +4,7 @@ import threading
 from typing import Final, NamedTuple
 
 from stringd.documents import Document, parse
-from stringd.runtime.files import FileText, digest
+from stringd.runtime.file_text import FileText, digest
 
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
 """Of all cached sources together; a document larger than a quarter of it is never kept."""

@@ -8,10 +8,8 @@ from stringd.documents import Diff, DocumentError, diff
 from stringd.documents.diffs import DEFAULT_CONTEXT, DEFAULT_MAX_LINES
 from stringd.runtime import undo
 from stringd.runtime.errors import CommandError
+from stringd.runtime.file_text import FileText, digest, encode
 from stringd.runtime.files import (
-    FileText,
-    digest,
-    encode,
     exists,
     make_parents,
     read_text,

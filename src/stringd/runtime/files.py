@@ -1,14 +1,14 @@
 """Reading and writing the user's files: text that survives a round trip, writes that are whole."""
 
 import errno
-import hashlib
 import os
 import stat
 from codecs import BOM_UTF8
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from stringd.runtime.errors import CommandError
+from stringd.runtime.file_text import FileText, decode
 from stringd.runtime.paths import FilePath
 from stringd.runtime.storage import write_atomically
 
@@ -17,35 +17,6 @@ MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 LARGE_FILE_BYTES: Final = 256 * 1024
 """Above this, reading and rendering takes long enough to be done outside the loop thread."""
 _SNIFFED: Final = 8192
-
-
-class FileText(NamedTuple):
-    """A file as text. Bytes that are no UTF-8 come back unchanged when it is written."""
-
-    text: str
-    """Without the byte order mark, which is no text."""
-    data: bytes
-    """The bytes of the file."""
-    mode: int
-    marked: bool = False
-    """Whether the file starts with a byte order mark."""
-    binary: bool = False
-
-
-def digest(data: bytes) -> bytes:
-    """What identifies a file's content."""
-    return hashlib.sha256(data).digest()
-
-
-def encode(text: str, *, marked: bool = False) -> bytes:
-    """Text as a file holds it, below a byte order mark if the file had one."""
-    data = text.encode("utf-8", "surrogateescape")
-    return BOM_UTF8 + data if marked and not data.startswith(BOM_UTF8) else data
-
-
-def decode(data: bytes) -> str:
-    """A file's bytes as text, lossless for `encode`."""
-    return data.decode("utf-8", "surrogateescape")
 
 
 def is_binary(data: bytes) -> bool:

@@ -35,7 +35,8 @@ from stringd.runtime.commands.orders import (
 )
 from stringd.runtime.edit import Edited, EditRules, edit_file, revert
 from stringd.runtime.errors import CommandError
-from stringd.runtime.files import digest, is_large, read_text
+from stringd.runtime.file_text import digest
+from stringd.runtime.files import is_large, read_text
 from stringd.runtime.paths import FilePath, locate
 from stringd.wire.result import Result
 

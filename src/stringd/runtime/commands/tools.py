@@ -11,7 +11,7 @@ from stringd.runtime.addresses import WebAddress, resolve
 from stringd.runtime.call import Call
 from stringd.runtime.commands.act import argument_text, find_action, perform
 from stringd.runtime.errors import CommandError
-from stringd.runtime.files import decode
+from stringd.runtime.file_text import decode
 from stringd.runtime.loading import load_file
 from stringd.runtime.page import Page
 from stringd.runtime.registry import installed
