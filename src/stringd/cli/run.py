@@ -48,7 +48,7 @@ def main(name: str, argv: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("strategy", help="a strategy file, or the name of a discovered strategy")
-    parser.add_argument("--input", "-i", default="", help="what the flow starts from ('-': stdin)")
+    add_input(parser)
     parser.add_argument("--model", help="provider/model for every agent")
     parser.add_argument("--run-id", help="name the run yourself")
     parser.add_argument("--manifest", help="project manifest to load first")
@@ -61,7 +61,6 @@ def main(name: str, argv: Sequence[str]) -> int:
         ensure_daemon(port)
     except UsageError as error:
         return fail(error)
-    text = sys.stdin.read() if args.input == "-" else args.input
     prepare = r.PrepareRun(
         strategy_path=str(path),
         cwd=str(Path.cwd()),
@@ -69,7 +68,16 @@ def main(name: str, argv: Sequence[str]) -> int:
         model_override=args.model or UNSET,
         manifest_path=args.manifest or manifest or UNSET,
     )
-    return run_async(_run(port, prepare, text, args))
+    return run_async(_run(port, prepare, input_of(args), args))
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--input", "-i", default="", help="what the flow starts from ('-': stdin)")
+
+
+def input_of(args: argparse.Namespace) -> str:
+    """What a person gave the flow to start from."""
+    return sys.stdin.read() if args.input == "-" else str(args.input)
 
 
 def add_view_options(parser: argparse.ArgumentParser) -> None:

@@ -1,12 +1,11 @@
 """`stringd runs`: list, show, resume, continue, stop and delete runs."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 import msgspec
 
-from stringd.cli.run import add_view_options, watch
+from stringd.cli.run import add_input, add_view_options, input_of, watch
 from stringd.cli.run_session import BEGIN
 from stringd.cli.runs_daemon import add_port, daemon_port, ensure_daemon, fail, run_async
 from stringd.cli.streams import visible
@@ -29,7 +28,7 @@ def main(name: str, argv: Sequence[str]) -> int:
     show = commands.add_parser("show", help="what was said in a run")
     resume = commands.add_parser("resume", help="go on after the last completed step")
     more = commands.add_parser("continue", help="say more in a finished run; its agents remember")
-    more.add_argument("--input", "-i", default="", help="what the flow starts from ('-': stdin)")
+    add_input(more)
     stop = commands.add_parser("stop", help="stop a run")
     delete = commands.add_parser("delete", help="forget a run, its history included")
     for each in (show, resume, more, stop, delete):
@@ -127,8 +126,8 @@ async def _resume(port: int, args: argparse.Namespace) -> int:
 
 
 async def _continue(port: int, args: argparse.Namespace) -> int:
-    text = sys.stdin.read() if args.input == "-" else args.input
-    return await _go_on(port, args, r.ContinueRun(run_id=args.run_id, input=text, request_id=BEGIN))
+    more = r.ContinueRun(run_id=args.run_id, input=input_of(args), request_id=BEGIN)
+    return await _go_on(port, args, more)
 
 
 async def _go_on(port: int, args: argparse.Namespace, request: r.ContinueRun) -> int:

@@ -167,7 +167,7 @@ def install_link(home: str, package: Package, url: str) -> None:
 
 def remove(home: str, name: str) -> tuple[Kind, str] | None:
     """Forget a package and delete its files; its kind and address, None when there was none."""
-    if not installed(home, "app").keys() | installed(home, "tool").keys() >= {name}:
+    if name not in installed(home, "app") and name not in installed(home, "tool"):
         return None
     with _alone(home):
         entry = unregister(home, name)

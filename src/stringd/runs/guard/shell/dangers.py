@@ -18,7 +18,6 @@ _DOWNLOADERS: Final = frozenset(("curl", "wget"))
 _POWER: Final = frozenset(("shutdown", "reboot", "halt", "poweroff"))
 _RUNLEVELS: Final = frozenset(("0", "6"))
 _POWER_WORDS: Final = {"systemctl": _POWER, "init": _RUNLEVELS, "telinit": _RUNLEVELS}
-_NO_WORDS: Final[frozenset[str]] = frozenset()
 _PRINTERS: Final = frozenset(("echo", "printf"))
 _ONLY_PATTERN: Final = re.compile(r"[*?.\[\]!^]+")
 # Words of `find` that leave nothing out.
@@ -54,7 +53,7 @@ def _of(stage: Stage) -> Iterator[Danger]:
         yield Danger("deny", f"{stage.text} formats a disk")
     elif name == "dd":
         yield from _copy(stage, words)
-    elif name in _POWER or _names(words) & _POWER_WORDS.get(name, _NO_WORDS):
+    elif name in _POWER or _names(words) & _POWER_WORDS.get(name, frozenset()):
         yield Danger("deny", f"{stage.text} turns the machine off")
     elif name in SHELLS or name in ("eval", "source", "."):
         yield from _download(stage)
