@@ -120,7 +120,7 @@ def _data_directory() -> Check:
     if not path.exists():
         parent = next(parent for parent in path.parents if parent.exists())
         if os.access(parent, os.W_OK | os.X_OK):
-            return Check("data directory", "ok", f"{path} (made when the daemon starts)")
+            return Check("data directory", "ok", f"{path} (made when a daemon starts with it)")
         return Check("data directory", "broken", f"{path} cannot be made", _elsewhere(parent))
     if not path.is_dir():
         return Check("data directory", "broken", f"{path} is no directory", _elsewhere(path))
