@@ -1,0 +1,1 @@
+"""The operating system: files, processes, environments, keyring, clock. Standard library only."""
