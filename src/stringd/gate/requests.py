@@ -15,7 +15,7 @@ from typing import Final
 from stringd import __version__
 from stringd.gate.audit import AuditLog
 from stringd.gate.console import CALLER_WENT_AWAY, Approver
-from stringd.gate.decide import Answer, Approval, AskAlways, Event, Policy, State
+from stringd.gate.decide import Answer, Approval, Event, State
 from stringd.gate.display import Style, clipped, line
 from stringd.gate.errors import (
     BusyError,
@@ -95,7 +95,7 @@ class Caller:
     arrived_ns: int
 
 
-class Sessions:
+class RequestHandler:
     """Handles requests; one call of `handle` per line, from any thread."""
 
     def __init__(
@@ -108,7 +108,6 @@ class Sessions:
         allow_stop_busy: bool = False,
         stop: Callable[[], None] = lambda: None,
         log: Callable[[str], None] = lambda _: None,
-        policy: Policy | None = None,
         columns: Callable[[], int] = lambda: 80,
     ) -> None:
         self._approver = approver
@@ -118,7 +117,6 @@ class Sessions:
         self._allow_stop_busy = allow_stop_busy
         self._stop = stop
         self._log = log
-        self._policy = AskAlways() if policy is None else policy
         self._columns = columns
         self._replay = ReplayMemory(max_future)
         self._decoding = threading.Lock()
@@ -200,7 +198,7 @@ class Sessions:
             self._log(log_line(question))
             caller = replace(caller, reply=_after(free, caller.reply))
             case = _Case(question, caller, self._approver, self._executor, self._audit)
-            case.run(self._policy, self._columns())
+            case.run(self._columns())
         finally:
             free()
 
@@ -225,12 +223,12 @@ class _Case:
         self._approval = Approval(question.request, question.programs)
         self._asked_at = time.monotonic()
 
-    def run(self, policy: Policy, columns: int) -> None:
+    def run(self, columns: int) -> None:
         """Go the whole way and answer. Raises `CallerGoneError` when nobody is left to answer."""
         with ExitStack() as turn:
             try:
                 self._record("received", received_fields(self._question))
-                answer = self._decide(policy, turn)
+                answer = self._decide(turn)
                 outcome = self._execute(answer)
             except CallerGoneError:
                 self._abandon()
@@ -257,15 +255,11 @@ class _Case:
     def _echo(self, outcome: Outcome, columns: int) -> None:
         self._approver.announce(list(outcome_lines(self._request.id, outcome, columns)))
 
-    def _decide(self, policy: Policy, turn: ExitStack) -> Answer:
-        answer = policy.consider(self._request)
-        if answer is None:
-            turn.enter_context(self._approver.turn(self._caller.watch))
-            self._caller.watch.check()
-            self._approval.advance(Event.TURN)
-            answer = self._approver.ask(self._question, self._caller.watch)
-        else:
-            self._approval.advance(Event.TURN)
+    def _decide(self, turn: ExitStack) -> Answer:
+        turn.enter_context(self._approver.turn(self._caller.watch))
+        self._caller.watch.check()
+        self._approval.advance(Event.TURN)
+        answer = self._approver.ask(self._question, self._caller.watch)
         self._approval.advance(answer.event)
         if (echo := _ECHOES.get(self._approval.state)) is not None:
             self._approver.announce([refusal_line(self._request.id, echo)])
