@@ -21,7 +21,7 @@ import uvloop
 
 from bench.table import Row
 from stringd.client.exec import execute, json_object
-from stringd.client.http import Connection
+from stringd.client.http import DaemonConnection
 from tests.support.daemon import Daemon
 
 TITLE = "Actions"
@@ -57,7 +57,7 @@ def rows() -> Iterator[Row]:
         Daemon(Path(directory)) as daemon,
     ):
         (daemon.home / "page.md").write_text(_PAGE.format(url=url), encoding="utf-8")
-        connection = Connection(daemon.port)
+        connection = DaemonConnection(daemon.port)
         body = json_object(id="bench", home=str(daemon.home))
         connection.request("POST", "/users", body)
         execute(connection, "bench", "file:main", "/open page.md", None)
@@ -67,7 +67,7 @@ def rows() -> Iterator[Row]:
         yield side_by_side(daemon.port)
 
 
-def overhead(connection: Connection, url: str) -> Row:
+def overhead(connection: DaemonConnection, url: str) -> Row:
     """What is left of an action after its own request and the command around it."""
     times: dict[str, list[float]] = {"action": [], "request": [], "command": []}
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -90,7 +90,7 @@ def overhead(connection: Connection, url: str) -> Row:
     )
 
 
-def command(connection: Connection) -> Row:
+def command(connection: DaemonConnection) -> Row:
     mine, floor = [], []
     for _ in range(40):
         mine.append(timed(lambda: act(connection, "/act.cli")))
@@ -107,7 +107,7 @@ def command(connection: Connection) -> Row:
 
 def side_by_side(port: int) -> Row:
     def one(number: int) -> None:
-        connection = Connection(port)
+        connection = DaemonConnection(port)
         topic = f"file:t{number}"
         execute(connection, "bench", topic, "/open page.md", None)
         assert execute(connection, "bench", topic, "/act.slow", None).ok
@@ -126,7 +126,7 @@ def side_by_side(port: int) -> Row:
     )
 
 
-def act(connection: Connection, text: str) -> None:
+def act(connection: DaemonConnection, text: str) -> None:
     reply = execute(connection, "bench", "file:main", text, None)
     assert reply.ok, reply.content
 

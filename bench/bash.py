@@ -16,7 +16,7 @@ from pathlib import Path
 import uvloop
 
 from bench.table import Row
-from stringd.runtime.shell.reply import Limits
+from stringd.runtime.shell.command import ShellLimits
 from stringd.runtime.shell.shell import Shell
 
 TITLE = "Bash topics"
@@ -178,7 +178,7 @@ async def _timed(shell: Shell, text: str) -> float:
 
 async def _started() -> Shell:
     home = tempfile.gettempdir()
-    shell = Shell.launch(home=home, cwd=home, base=os.environ, limits=Limits(quiet=60.0))
+    shell = Shell.launch(home=home, cwd=home, base=os.environ, limits=ShellLimits(quiet=60.0))
     await shell.ready()
     return shell
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from bench.table import Row
 from stringd.client.daemon import register
 from stringd.client.exec import json_object
-from stringd.client.http import Connection
+from stringd.client.http import DaemonConnection
 from tests.support.daemon import free_port
 
 TITLE = "The daemon"
@@ -137,7 +137,7 @@ def daemon_rows() -> Iterator[Row]:
         pid = PIDS[port]
         idle = resident(pid)
         yield Row("resident memory, idle", f"{idle:.0f} MB", "–", None, "< 60 MB")
-        connection = Connection(port)
+        connection = DaemonConnection(port)
         for number in range(1000):
             body = json_object(cmd="/info", topic=f"file:t{number}")
             connection.request("POST", "/exec", body, {"X-User-Id": "bench"})
@@ -162,7 +162,7 @@ def serving(contender: Contender) -> Iterator[int]:
             assert process.poll() is None, f"{contender.name} did not start"
             time.sleep(0.002)
         if contender.name != "floor":
-            register(Connection(port), "bench", data)
+            register(DaemonConnection(port), "bench", data)
         yield port
     finally:
         process.terminate()

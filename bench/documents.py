@@ -14,7 +14,7 @@ from time import perf_counter, process_time
 from bench.daemon import contenders, serving
 from bench.table import Row
 from stringd.client.exec import json_object
-from stringd.client.http import Connection
+from stringd.client.http import DaemonConnection
 from stringd.documents import diff, html_to_markdown, parse, render, replace_block
 
 TITLE = "Documents"
@@ -107,7 +107,7 @@ def _floor() -> Iterator[Row]:
 def _wire() -> Iterator[Row]:
     """The whole way: a request on a socket, the file, the reply read to its end."""
     with serving(contenders()[0]) as port, tempfile.TemporaryDirectory() as home:
-        connection = Connection(port)
+        connection = DaemonConnection(port)
         connection.request("POST", "/users", json_object(id="reader", home=home))
         for blocks, links in ((10, True), (100, False), (100, True)):
             path = Path(home, f"page-{blocks}.md")
@@ -126,7 +126,7 @@ def _wire() -> Iterator[Row]:
                 )
 
 
-def _fastest(connection: Connection, path: Path, source: str, *, changes: bool) -> float:
+def _fastest(connection: DaemonConnection, path: Path, source: str, *, changes: bool) -> float:
     """The least disturbed of many requests; the time until the reply is complete."""
     body = json_object(cmd=f"/open {path.name}", topic="file:main")
     fastest = float("inf")

@@ -114,8 +114,8 @@ def _serve(folder: Path, ready: int) -> None:
     from stringd.gate.execute import Executor
     from stringd.gate.listener import Listener
     from stringd.gate.question import Question
-    from stringd.gate.requests import RequestHandler
     from stringd.gate.server import Server
+    from stringd.gate.session import Sessions
     from stringd.gate.watch import Watch
 
     class Agreeable:
@@ -134,11 +134,11 @@ def _serve(folder: Path, ready: int) -> None:
             return
 
     listener = Listener(folder / "gate.sock")
-    handler = RequestHandler(
+    sessions = Sessions(
         Agreeable(), Executor(60, dict(os.environ)), AuditLog(folder / FILE_NAME), max_future=5
     )
     os.close(ready)
-    Server(listener.socket, handler, lambda _: None).run()
+    Server(listener.socket, sessions, lambda _: None).run()
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 import httpx2
 
 from bench.table import Row
+from stringd.runs.models.directory import ProviderDirectory
 from stringd.runs.models.port import ModelRequest, ModelSetup, TextDelta
-from stringd.runs.models.providers import ProviderDirectory
 from tests.runs.models.servers import Reply, anthropic, anthropic_text, model_server, openai_text
 
 TITLE = "Models"

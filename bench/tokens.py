@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bench.table import Row
 from stringd.client import String
-from stringd.mcp.catalog import TOOLS, Listed
+from stringd.mcp.catalog import TOOLS, ListedTool
 from stringd.wire.chanflow import encode
 from tests.support.daemon import Daemon
 
@@ -204,7 +204,7 @@ def service() -> Iterator[int]:
         server.server_close()
 
 
-def _listing(count: Count, tools: tuple[Listed, ...]) -> int:
+def _listing(count: Count, tools: tuple[ListedTool, ...]) -> int:
     listed = [
         {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
         for tool in tools

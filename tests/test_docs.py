@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stringd.cli.main import SUBCOMMANDS
-from stringd.runtime.commands import COMMANDS
+from stringd.runtime.commands.table import COMMANDS
 from stringd.server.settings import VARIABLES
 
 ROOT = Path(__file__).parents[1]

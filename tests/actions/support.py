@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stringd.actions.errors import ActionError
-from stringd.actions.place import Place, Value
+from stringd.actions.place import ActionContext, Value
 from stringd.actions.templates import Inputs
 from stringd.documents import Action, parse
 
@@ -37,10 +37,10 @@ def place(
     shortcuts: dict[str, Value] | None = None,
     context: Mapping[str, str] | None = None,
     in_app: bool = False,
-) -> Place:
+) -> ActionContext:
     held = files if files is not None else Files()
     values = shortcuts if shortcuts is not None else {}
-    return Place(
+    return ActionContext(
         "/act.x",
         "file:///home/app.md",
         Path("/"),
@@ -56,5 +56,5 @@ def place(
     )
 
 
-def inputs(values: Mapping[str, Value], at: Place | None = None) -> Inputs:
+def inputs(values: Mapping[str, Value], at: ActionContext | None = None) -> Inputs:
     return Inputs(values, at or place())

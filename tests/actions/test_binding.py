@@ -4,7 +4,7 @@ import pytest
 
 from stringd.actions.binding import bind
 from stringd.actions.errors import ActionError
-from stringd.actions.place import Place, Value
+from stringd.actions.place import ActionContext, Value
 from tests.actions.support import Files, action, place
 from tests.requirements import proves
 
@@ -14,12 +14,12 @@ FIELDS = (
 )
 
 
-def values(text: str, arguments: str, at: Place | None = None) -> dict[str, Value]:
+def values(text: str, arguments: str, at: ActionContext | None = None) -> dict[str, Value]:
     declared = action(text)
     return dict(bind(declared, arguments, at or place()).values)
 
 
-def message(text: str, arguments: str, at: Place | None = None) -> str:
+def message(text: str, arguments: str, at: ActionContext | None = None) -> str:
     with pytest.raises(ActionError) as failure:
         values(text, arguments, at)
     return failure.value.message

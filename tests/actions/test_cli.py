@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.actions.cli import Ending, RunningCommand, command_environment, may_export
+from stringd.actions.cli import CommandEnding, RunningCommand, command_environment, may_export
 from stringd.actions.errors import ActionError
 from tests.runtime.shell.support import alive
 from tests.support.daemon import WAIT_SECONDS
@@ -18,7 +18,7 @@ ENVIRONMENT = {"PATH": os.environ["PATH"]}
 async def test_streams_are_merged_in_order_and_kept_apart_on_request(tmp_path: Path) -> None:
     text = "echo a; echo b >&2; echo c"
     merged = await RunningCommand(text, ENVIRONMENT, tmp_path, split=False).output(WAIT_SECONDS)
-    assert (merged.ending, merged.exit_code, merged.text) == (Ending.COMPLETED, 0, "a\nb\nc")
+    assert (merged.ending, merged.exit_code, merged.text) == (CommandEnding.COMPLETED, 0, "a\nb\nc")
     apart = await RunningCommand(text, ENVIRONMENT, tmp_path, split=True).output(WAIT_SECONDS)
     assert (apart.stdout, apart.stderr) == ("a\nc", "b")
 
@@ -26,7 +26,7 @@ async def test_streams_are_merged_in_order_and_kept_apart_on_request(tmp_path: P
 async def test_an_overrun_command_is_ended_with_its_children(tmp_path: Path) -> None:
     text = f"sleep 1000 & echo $! > {tmp_path}/pid; trap '' TERM; echo started; wait; sleep 1000"
     output = await RunningCommand(text, ENVIRONMENT, tmp_path, split=False).output(0.5)
-    assert (output.ending, output.exit_code, output.text) == (Ending.TIMED_OUT, 1, "started")
+    assert (output.ending, output.exit_code, output.text) == (CommandEnding.TIMED_OUT, 1, "started")
     assert not alive(int((tmp_path / "pid").read_text()))
 
 
@@ -36,7 +36,7 @@ async def test_closing_ends_it_for_whoever_waits(tmp_path: Path) -> None:
     await asyncio.sleep(0)
     await running.close()
     output = await waiting
-    assert (output.ending, output.exit_code) == (Ending.CLOSED, 1)
+    assert (output.ending, output.exit_code) == (CommandEnding.CLOSED, 1)
 
 
 async def test_a_background_child_does_not_hold_the_answer(tmp_path: Path) -> None:

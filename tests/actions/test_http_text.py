@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from stringd.actions.errors import ActionError
 from stringd.actions.http_text import HttpCall, RequestComposer, with_query
-from stringd.actions.place import Place, Value
+from stringd.actions.place import ActionContext, Value
 from tests.actions.support import Files, action, inputs, place
 from tests.requirements import proves
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
-def compose(text: str, values: Mapping[str, Value], at: Place | None = None) -> HttpCall:
+def compose(text: str, values: Mapping[str, Value], at: ActionContext | None = None) -> HttpCall:
     composer = RequestComposer(action(text), inputs(values, at))
     url, shown = composer.address()
     return composer.request(url, shown, composer.headers())
@@ -139,7 +139,7 @@ def test_missing_variables_are_listed_with_the_way_to_set_them() -> None:
 
 
 def test_relative_addresses_belong_to_the_document() -> None:
-    at = Place("/act.x", "http://h.test/docs/page.md", place().directory)
+    at = ActionContext("/act.x", "http://h.test/docs/page.md", place().directory)
     assert compose("GET ./api?x=1", {}, at).url == "http://h.test/docs/api?x=1"
     with pytest.raises(ActionError, match="can only topic HTTP endpoints"):
         compose("GET ./api", {})

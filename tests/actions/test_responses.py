@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.actions.place import Place, Value
-from stringd.actions.responses import Answer, TemplateRun
+from stringd.actions.place import ActionContext, Value
+from stringd.actions.responses import ActionAnswer, TemplateRun
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask
 from tests.actions.support import Files, place
 from tests.requirements import proves
@@ -17,10 +17,10 @@ def run(
     template: str,
     body: Any,
     inputs: dict[str, Value] | None = None,
-    at: Place | None = None,
+    at: ActionContext | None = None,
     mask: Mask = NOTHING_HIDDEN,
 ) -> str:
-    answer = Answer({"status": 200, "body": body}, b"raw")
+    answer = ActionAnswer({"status": 200, "body": body}, b"raw")
     return TemplateRun(answer, inputs or {}, at or place(), mask).run(template)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stringd.actions.cli import command_environment
 from stringd.actions.errors import ActionError
-from stringd.actions.place import Place
+from stringd.actions.place import ActionContext
 from stringd.actions.shell_text import compose_command
 from stringd.actions.templates import Inputs
 from tests.requirements import proves
@@ -75,7 +75,7 @@ CASES = {
     "here string": Case(f"IFS= read -r -d '' x <<< \"{{q}}\"; {P} \"${{x%$'\\n'}}\"", one),
     "escaped": Case(f'{P} "\\{{q}}" \\{{q}}', lambda _: ["\\{q}", "{q}"]),
 }  # fmt: skip
-PLACE = Place(
+PLACE = ActionContext(
     "/act.x",
     "file:///x.md",
     Path("/"),

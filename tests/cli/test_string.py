@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stringd.cli.streams import visible
-from stringd.cli.string import Options, connect, join, quote
+from stringd.cli.string import StringOptions, connect, join, quote
 from stringd.client.http import TransportError
 from tests.requirements import proves
 from tests.support.commands import BIN, Terminal, environment, run
@@ -326,7 +326,7 @@ def test_a_daemon_that_does_not_answer_is_not_waited_for_without_end(
         port = silent.getsockname()[1]
         monkeypatch.setenv("STRINGD_PORT", str(port))
         with pytest.raises(TransportError, match=f"cannot reach stringd on port {port}: timed out"):
-            connect(Options())
+            connect(StringOptions())
 
 
 def test_the_daemon_is_started_when_it_does_not_run(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stringd.client.exec import execute, json_object, parse_events, strip_prefix
-from stringd.client.http import Connection
+from stringd.client.http import DaemonConnection
 from stringd.wire.exec import exec_events
 from stringd.wire.result import Result, response_text
 from stringd.wire.topic import parse_topic
@@ -80,7 +80,7 @@ def test_no_stream_breaks_the_reader(noise: bytes, cut: int) -> None:
     ],
 )
 def test_refusals_are_told_apart(status: str, body: bytes, code: str, content: str) -> None:
-    with peer(_answer(status, body)) as (port, _), Connection(port) as connection:
+    with peer(_answer(status, body)) as (port, _), DaemonConnection(port) as connection:
         reply = execute(connection, "u", "file:main", "/x")
     assert (reply.ok, reply.code, reply.content) == (False, code, content)
 
@@ -88,7 +88,7 @@ def test_refusals_are_told_apart(status: str, body: bytes, code: str, content: s
 @proves("CLIENT-01", "CLIENT-06")
 def test_a_request_names_its_user_and_accepts_events() -> None:
     whole = _answer("200 OK", HEAD + CONTENT + DONE)
-    with peer(whole) as (port, heard), Connection(port) as connection:
+    with peer(whole) as (port, heard), DaemonConnection(port) as connection:
         reply = execute(connection, "me", "file:main", "/x \u2028", "/work")
     assert reply.content == "hi"
     (message,) = heard
@@ -101,7 +101,7 @@ def test_a_request_names_its_user_and_accepts_events() -> None:
 @proves("CLIENT-03")
 def test_a_command_runs_in_the_daemon(daemon: Daemon, tmp_path: Path) -> None:
     User(daemon.port, "client", tmp_path)
-    with Connection(daemon.port) as connection:
+    with DaemonConnection(daemon.port) as connection:
         reply = execute(connection, "client", "file:main", '/set {x} = "1"')
     assert (reply.ok, reply.code, reply.content) == (True, None, '{x} = "1"')
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from stringd.client.http import Connection, TransportError
+from stringd.client.http import DaemonConnection, TransportError
 from tests.requirements import proves
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 
@@ -34,7 +34,7 @@ def peer(*answers: bytes) -> Iterator[tuple[int, list[bytes]]]:
 
 @proves("CLIENT-09")
 def test_one_connection_serves_many_requests(daemon: Daemon) -> None:
-    connection = Connection(daemon.port)
+    connection = DaemonConnection(daemon.port)
     for _ in range(3):
         assert connection.request("GET", "/health").status == 200
     assert connection.request("OPTIONS", "/health").body == b""
@@ -44,7 +44,7 @@ def test_one_connection_serves_many_requests(daemon: Daemon) -> None:
 
 @proves("CLIENT-09")
 def test_a_connection_closed_while_idle_is_opened_again(daemon: Daemon) -> None:
-    connection = Connection(daemon.port)
+    connection = DaemonConnection(daemon.port)
     assert connection.request("GET", "/users", headers={"Connection": "close"}).closes is True
     assert connection.request("GET", "/users").status == 200
     connection.close()
@@ -53,7 +53,7 @@ def test_a_connection_closed_while_idle_is_opened_again(daemon: Daemon) -> None:
 @proves("CLIENT-06")
 def test_a_request_is_never_sent_twice() -> None:
     with peer(b"") as (port, heard):
-        connection = Connection(port)
+        connection = DaemonConnection(port)
         with pytest.raises(TransportError, match="closed the connection"):
             connection.request("POST", "/exec", b"{}")
     assert len(heard) == 1
@@ -67,7 +67,7 @@ def test_a_body_of_any_framing_is_read() -> None:
     ]
     with peer(*answers) as (port, _):
         for _ in answers:
-            with Connection(port) as connection:
+            with DaemonConnection(port) as connection:
                 assert connection.request("GET", "/").body == b"hello"
 
 
@@ -83,12 +83,12 @@ def test_a_body_of_any_framing_is_read() -> None:
 )
 def test_what_is_no_answer_is_a_transport_error(answer: bytes) -> None:
     with peer(answer) as (port, _), pytest.raises(TransportError):
-        Connection(port, timeout=WAIT_SECONDS).request("GET", "/")
+        DaemonConnection(port, timeout=WAIT_SECONDS).request("GET", "/")
 
 
 def test_a_chunked_body_that_breaks_off_is_what_arrived() -> None:
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n9\r\nllo"
-    with peer(answer) as (port, _), Connection(port) as connection:
+    with peer(answer) as (port, _), DaemonConnection(port) as connection:
         assert connection.request("GET", "/").body == b"he"
 
 
@@ -96,4 +96,4 @@ def test_nobody_there_is_said() -> None:
     port = free_port()
     said = f"^cannot reach stringd on port {port}: Connection refused$"
     with pytest.raises(TransportError, match=said):
-        Connection(port).request("GET", "/health")
+        DaemonConnection(port).request("GET", "/health")

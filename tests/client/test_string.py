@@ -8,7 +8,7 @@ import pytest
 
 from stringd.client import (
     CommandFailed,
-    Document,
+    OpenDocument,
     QueueFull,
     QueueTimeout,
     RequestRefusedError,
@@ -36,7 +36,7 @@ def test_a_command_answers_with_its_content_and_document(string: String, account
     assert result.topic == "file:main"
     assert not result.content.startswith("re:")
     assert "# Hello" in result.unwrap()
-    assert result.document == Document(f"file://{account.home}/a.md", "A page", None)
+    assert result.document == OpenDocument(f"file://{account.home}/a.md", "A page", None)
 
 
 @proves("CLIENT-03")
@@ -202,7 +202,7 @@ def test_streams_of_other_daemons_are_read_too() -> None:
     ):
         result = string.exec("file:main", "/x")
     assert result.content == "plain"
-    assert result.document == Document("file:///x", None, "#a")
+    assert result.document == OpenDocument("file:///x", None, "#a")
 
 
 def test_commands_carry_the_user_and_ask_for_a_stream() -> None:

@@ -27,8 +27,8 @@ from stringd.gate.display import Line
 from stringd.gate.execute import Executor
 from stringd.gate.listener import Listener
 from stringd.gate.question import Question
-from stringd.gate.requests import RequestHandler
 from stringd.gate.server import Server
+from stringd.gate.session import Sessions
 from stringd.gate.turns import Turns
 from stringd.gate.watch import Watch
 
@@ -243,7 +243,7 @@ class Desk:
     path: Path
     human: Human
     server: Server
-    handler: RequestHandler
+    sessions: Sessions
     audit: Path
     log: list[str]
 
@@ -260,7 +260,7 @@ def serving(
     log: list[str] = []
     servers: list[Server] = []
     audit = AuditLog(folder / FILE_NAME)
-    handler = RequestHandler(
+    sessions = Sessions(
         human,
         Executor(exec_timeout, dict(os.environ)),
         audit,
@@ -268,12 +268,12 @@ def serving(
         stop=lambda: servers[0].leave(),
         log=log.append,
     )
-    server = Server(listener.socket, handler, log.append)
+    server = Server(listener.socket, sessions, log.append)
     servers.append(server)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield Desk(path, human, server, handler, folder / FILE_NAME, log)
+        yield Desk(path, human, server, sessions, folder / FILE_NAME, log)
     finally:
         server.leave()
         thread.join(PATIENCE)

@@ -8,6 +8,7 @@ from stringd.gate.decide import (
     ENDINGS,
     TRANSITIONS,
     Approval,
+    AskAlways,
     Event,
     IllegalStepError,
     Key,
@@ -143,3 +144,7 @@ def test_of_all_256_bytes_only_y_is_a_yes() -> None:
     assert others == {"n", "v", "?"}
     assert all(meanings[ord(key)] is Key.NO for key in "aA\r\n \x1b\x00qV1")
     assert classify(None) is Key.SILENCE
+
+
+def test_without_rules_every_request_is_a_question() -> None:
+    assert AskAlways().consider(validated(valid())) is None

@@ -14,7 +14,7 @@ from stringd import __version__
 from stringd.gate import server
 from stringd.gate.audit import verify
 from stringd.gate.decide import Answer, Event
-from stringd.gate.requests import MAX_IN_FLIGHT
+from stringd.gate.session import MAX_IN_FLIGHT
 from stringd.wire.gate import MAX_REQUEST_BYTES, Response
 from tests.gate.support import (
     PATIENCE,
@@ -158,7 +158,7 @@ def test_over_the_cap_the_answer_is_busy_without_the_request_being_read(home: Pa
         waiting = [connect(desk.path) for _ in range(MAX_IN_FLIGHT)]
         for connection in waiting:
             send(connection, request(["true"]))
-        until(lambda: desk.handler.slots.are_full)
+        until(lambda: desk.sessions.slots.are_full)
         with connect(desk.path) as late:
             reply = answer(late)
         assert (reply["id"], reply["message"]) == ("", "server busy: too many in-flight requests")
@@ -166,7 +166,7 @@ def test_over_the_cap_the_answer_is_busy_without_the_request_being_read(home: Pa
         assert [answer(connection)["status"] for connection in waiting] == [
             "denied"
         ] * MAX_IN_FLIGHT
-        until(lambda: desk.handler.slots.taken == 0)
+        until(lambda: desk.sessions.slots.taken == 0)
         assert exchange(desk.path, request(["true"]))["status"] == "denied"
         for connection in waiting:
             connection.close()
@@ -197,7 +197,7 @@ def test_a_caller_that_hangs_up_while_asked_is_not_served(home: Path) -> None:
         with connect(desk.path) as connection:
             send(connection, request(["touch", str(ran)]))
             until(lambda: len(human.asked) == 1)
-        until(lambda: desk.handler.slots.taken == 0)
+        until(lambda: desk.sessions.slots.taken == 0)
         assert "abandoned" in desk.audit.read_text()
     assert not ran.exists()
 
@@ -216,7 +216,7 @@ def test_a_caller_that_hangs_up_between_yes_and_start_is_not_served(home: Path) 
         connection = connect(desk.path)
         send(connection, request(["touch", str(ran)]))
         assert gone.wait(PATIENCE)
-        until(lambda: desk.handler.slots.taken == 0)
+        until(lambda: desk.sessions.slots.taken == 0)
         assert "abandoned" in desk.audit.read_text()
         (spans,) = desk.human.told
         assert spans[0].text.startswith("→ caller went away, nothing was run")
@@ -268,7 +268,7 @@ def test_a_crash_in_one_request_is_an_error_for_it_alone(home: Path) -> None:
         assert any("a bug" in line for line in desk.log)
         human.decide = lambda _: Answer(Event.YES)
         assert exchange(desk.path, request(["true"]))["status"] == "ok"
-        assert desk.handler.slots.taken == 0
+        assert desk.sessions.slots.taken == 0
 
 
 def test_a_crash_in_the_middle_of_an_answer_is_not_followed_by_another(

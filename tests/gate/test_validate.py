@@ -10,7 +10,7 @@ from stringd.gate.characters import is_clean
 from stringd.gate.errors import RefusalError
 from stringd.gate.instants import parse_instant
 from stringd.gate.validate import ValidatedRequest
-from stringd.wire.gate import Action, Request
+from stringd.wire.gate import Request, RequestAction
 from tests.requirements import proves
 
 TIME = "2026-02-13T14:30:00Z"
@@ -159,18 +159,18 @@ def test_an_empty_word_is_allowed() -> None:
 
 
 def test_control_actions_need_no_pipeline() -> None:
-    assert validated(valid(pipeline=(), action=Action.PING)).pipeline == ()
+    assert validated(valid(pipeline=(), action=RequestAction.PING)).pipeline == ()
 
 
 def test_a_control_action_runs_nothing_so_rules_for_commands_do_not_concern_it() -> None:
     odd = valid(
         pipeline=(),
-        action=Action.STOP,
+        action=RequestAction.STOP,
         privileged=True,
         forward_agent=True,
         env={"LD_PRELOAD": "x"},
     )
-    assert validated(odd).action is Action.STOP
+    assert validated(odd).action is RequestAction.STOP
     assert refusal(dataclasses.replace(odd, time="")) == "missing time field"
     assert refusal(dataclasses.replace(odd, reason="\x1b")).startswith("reason contains")
 

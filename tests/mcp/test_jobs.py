@@ -4,7 +4,7 @@ import pytest
 
 from stringd.mcp import jobs
 from stringd.mcp.jobs import Jobs
-from stringd.mcp.outcome import Outcome, ToolError, said
+from stringd.mcp.outcome import ToolError, ToolOutcome, said
 
 pytestmark = pytest.mark.anyio
 
@@ -13,12 +13,12 @@ async def nobody(_seconds: float, _message: str) -> None:
     """A caller that asked for no progress."""
 
 
-async def when(event: asyncio.Event, text: str = "done") -> Outcome:
+async def when(event: asyncio.Event, text: str = "done") -> ToolOutcome:
     await event.wait()
     return said(text)
 
 
-def handle(outcome: Outcome) -> str:
+def handle(outcome: ToolOutcome) -> str:
     return outcome.parts[0].split('"')[1]
 
 
@@ -40,7 +40,7 @@ async def test_work_goes_on_while_nobody_waits() -> None:
 async def test_a_caller_that_leaves_before_it_has_a_handle_ends_the_work() -> None:
     held, started, ended = Jobs(60), asyncio.Event(), asyncio.Event()
 
-    async def work() -> Outcome:
+    async def work() -> ToolOutcome:
         started.set()
         try:
             return await when(asyncio.Event())
@@ -69,7 +69,7 @@ async def test_a_caller_that_leaves_while_it_waits_again_does_not() -> None:
 async def test_a_refusal_found_late_is_an_error_like_an_early_one() -> None:
     event = asyncio.Event()
 
-    async def refuse() -> Outcome:
+    async def refuse() -> ToolOutcome:
         await event.wait()
         raise ToolError("not like this")
 
@@ -78,7 +78,7 @@ async def test_a_refusal_found_late_is_an_error_like_an_early_one() -> None:
     event.set()
     held._hold = 60
     outcome = await held.resume("u", left, nobody)
-    assert outcome == Outcome(("not like this",), is_error=True)
+    assert outcome == ToolOutcome(("not like this",), is_error=True)
 
 
 async def test_only_so_many_finished_results_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.audience import Client
+from stringd.runs.handlers.client import RunsClient
 from tests.runs.schema import problems
 from tests.runs.support import RunsServer, Watcher, serving
 
@@ -14,13 +14,13 @@ from tests.runs.support import RunsServer, Watcher, serving
 @pytest.fixture(autouse=True)
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever any client is sent in any test is checked where it is sent, read or not."""
-    push = Client.push
+    push = RunsClient.push
 
-    def checked(client: Client, frame: bytes) -> None:
+    def checked(client: RunsClient, frame: bytes) -> None:
         assert problems(json.loads(frame)) == [], frame
         push(client, frame)
 
-    monkeypatch.setattr(Client, "push", checked)
+    monkeypatch.setattr(RunsClient, "push", checked)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import sys
 from typing import NoReturn
 
 from stringd.cli.main import main
-from stringd.runs.files import FileRunStore
-from stringd.runs.timeline import TimelineEvent, encode_event
+from stringd.runs.record.events import TimelineEvent, encode_event
+from stringd.runs.record.file_store import FileRunStore
 
 
 def die() -> NoReturn:

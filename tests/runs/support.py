@@ -12,9 +12,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from stringd.runs.service import RunService
-from stringd.server.connection import Connection, not_an_upgrade
-from stringd.server.guard import Guard
-from stringd.server.http import Request, Response
+from stringd.server.guard import RequestGuard
+from stringd.server.http.connection import HttpConnection, not_an_upgrade
+from stringd.server.http.messages import HttpRequest, HttpResponse
 from stringd.server.ws import upgrade
 from tests.runs.schema import problems
 
@@ -87,7 +87,7 @@ class RunsServer:
         self.directory = directory
         self.port = 0
         self._clients: list[ClientConnection] = []
-        self.refusal = Guard().refusal
+        self.refusal = RequestGuard().refusal
 
     @property
     def url(self) -> str:
@@ -118,11 +118,11 @@ class RunsServer:
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    def _connection(self) -> Connection:
+    def _connection(self) -> HttpConnection:
         loop = asyncio.get_running_loop()
-        return Connection(self, loop, set(), set(), upgrade(self.service))
+        return HttpConnection(self, loop, set(), set(), upgrade(self.service))
 
-    def handle(self, _request: Request) -> Response:
+    def handle(self, _request: HttpRequest) -> HttpResponse:
         return not_an_upgrade()
 
     async def __aexit__(self, *_error: object) -> None:

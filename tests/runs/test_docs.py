@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from stringd.runs.hooks import Hooks
+from stringd.runs.agents.hooks import Hooks
 from stringd.runs.strategy.schema import MATCH_MODES
 from stringd.wire.runs.messages import DaemonMessage
 from stringd.wire.runs.requests import ClientMessage
@@ -46,11 +46,11 @@ def test_every_hook_is_named(name: str) -> None:
 
 
 def test_the_example_in_the_manual_is_a_valid_strategy(tmp_path: Path) -> None:
-    from stringd.runs.strategy.load import Known, load_strategy
+    from stringd.runs.strategy.load import KnownNames, load_strategy
 
     text = STRATEGIES.partition("```yaml\n")[2].partition("```")[0]
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "writer.md").write_text("write", "utf-8")
     path = tmp_path / "example.yaml"
     path.write_text(text, "utf-8")
-    assert load_strategy(path, Known()).name == "Draft and judge"
+    assert load_strategy(path, KnownNames()).name == "Draft and judge"

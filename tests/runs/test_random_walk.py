@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stringd.runs.audience import Client
+from stringd.runs.handlers.client import RunsClient
 from stringd.runs.service import RunService
 from tests.runs.schema import problems
 from tests.runs.support import RunsServer, scripted, sequential, strategy, wait_until
@@ -88,7 +88,7 @@ async def walk(folder: Path, seed: int, steps: int) -> list[dict[str, Any]]:
     return observed
 
 
-def collect(clients: list[Client], seen: list[dict[str, Any]], questions: list[str]) -> None:
+def collect(clients: list[RunsClient], seen: list[dict[str, Any]], questions: list[str]) -> None:
     for client in clients:
         for frame in client.take():
             message = json.loads(frame)

@@ -13,7 +13,7 @@ import yaml
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from stringd.runs.trash import Trash
+from stringd.runs.tools.trash import Trash
 from tests.requirements import proves
 from tests.runs.support import TERMINAL, Json, Watcher, scripted, sequential, strategy
 from tests.runs.test_crash import timeline

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runtime.call import Call
-from stringd.runtime.commands import COMMANDS
+from stringd.runtime.commands.table import COMMANDS
 from stringd.runtime.runtime import Answer, Runtime
 from stringd.runtime.settings import RuntimeSettings
+from stringd.runtime.topics.call import Call
 from stringd.wire.result import Result
 from stringd.wire.topic import parse_topic
 from tests.requirements import proves

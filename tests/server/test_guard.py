@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.server.guard import Guard
+from stringd.server.guard import RequestGuard
 
-guard = Guard(("https://listed.example",))
+guard = RequestGuard(("https://listed.example",))
 
 
 def passes(host: str | None, origin: str | None = None) -> bool:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stringd.wire.gate import (
-    Action,
     Blob,
     Request,
+    RequestAction,
     Response,
     ResponseError,
     Stage,
@@ -36,7 +36,7 @@ requests = st.builds(
     privileged=st.booleans(),
     forward_agent=st.booleans(),
     version=text,
-    action=st.sampled_from(Action),
+    action=st.sampled_from(RequestAction),
 )
 stages = st.builds(
     Stage,

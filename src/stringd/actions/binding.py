@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from stringd.actions.errors import ActionError, payload_error
-from stringd.actions.place import Place, Value, set_hint
+from stringd.actions.place import ActionContext, Value, set_hint
 from stringd.actions.templates import PLACEHOLDER, Variable, cut
 from stringd.documents import Action, Field, Flags, parse_flags, tokens
 
@@ -33,7 +33,7 @@ def needs_arguments(action: Action) -> bool:
     return any(field.required and field.default is None for field in action.fields)
 
 
-def bind(action: Action, arguments: str, place: Place) -> Bound:
+def bind(action: Action, arguments: str, place: ActionContext) -> Bound:
     """Bind a caller's argument text to an action's fields. Raises `ActionError`."""
     flags = read_arguments(action, arguments)
     given: dict[str, str] = dict(flags.values)
@@ -57,7 +57,9 @@ def read_arguments(action: Action, text: str) -> Flags:
     return parse_flags(text, action.aliases)
 
 
-def _files(action: Action, given: dict[str, str], flags: Flags, place: Place) -> dict[str, Value]:
+def _files(
+    action: Action, given: dict[str, str], flags: Flags, place: ActionContext
+) -> dict[str, Value]:
     """Take `--<field>-file` flags out of `given` and read what they name."""
     found: dict[str, Value] = {}
     for field in action.fields:
@@ -73,7 +75,7 @@ def _files(action: Action, given: dict[str, str], flags: Flags, place: Place) ->
     return found
 
 
-def _file_text(flag: str, path: str, place: Place) -> str:
+def _file_text(flag: str, path: str, place: ActionContext) -> str:
     try:
         data = place.read_file(path, MAX_FIELD_FILE)
     except ActionError as error:
@@ -89,7 +91,7 @@ def _positional(
     given: dict[str, str],
     files: Mapping[str, Value],
     flags: Flags,
-    place: Place,
+    place: ActionContext,
 ) -> None:
     """Give positional words to the fields without a value; without fields they are `$ARGS`."""
     if not action.fields:
@@ -108,7 +110,7 @@ def _positional(
     given.update(zip(free, flags.positional, strict=False))
 
 
-def _check_bare(action: Action, flags: Flags, place: Place) -> None:
+def _check_bare(action: Action, flags: Flags, place: ActionContext) -> None:
     for name in flags.values:
         field = action.field(name)
         if name in flags.bare and field is not None and field.type != "boolean":
@@ -118,7 +120,7 @@ def _check_bare(action: Action, flags: Flags, place: Place) -> None:
             )
 
 
-def _plain(text: str, place: Place) -> str:
+def _plain(text: str, place: ActionContext) -> str:
     """A caller's text with session variables filled in."""
     if _VARIABLE.search(text):
         raise payload_error(
@@ -128,7 +130,7 @@ def _plain(text: str, place: Place) -> str:
     return PLACEHOLDER.sub(lambda match: place.variables.get(match[1], match[0]), text)
 
 
-def _meant(text: str, place: Place) -> Value:
+def _meant(text: str, place: ActionContext) -> Value:
     """What a caller's text stands for."""
     plain = _plain(text, place)
     if plain.startswith("@@") and _SHORTCUT.fullmatch(plain, 1):
@@ -146,7 +148,7 @@ def _meant(text: str, place: Place) -> Value:
     raise ActionError("NOT_FOUND", f"Unknown shortcut: {plain}\n{known}")
 
 
-def _default(field: Field, place: Place) -> str:
+def _default(field: Field, place: ActionContext) -> str:
     """A field's default with its variables filled in, each once."""
     missing: list[str] = []
     pieces: list[str] = []
@@ -170,7 +172,7 @@ def _default(field: Field, place: Place) -> str:
     return "".join(pieces)
 
 
-def _check(field: Field, value: Value, place: Place) -> None:
+def _check(field: Field, value: Value, place: ActionContext) -> None:
     """Refuse a value its field does not admit."""
     if isinstance(value, tuple):
         return

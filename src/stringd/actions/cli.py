@@ -27,7 +27,7 @@ _STEERING: Final = re.compile(
 )
 
 
-class Ending(Enum):
+class CommandEnding(Enum):
     """How a command ended."""
 
     COMPLETED = auto()
@@ -39,7 +39,7 @@ class Ending(Enum):
 class CommandOutput(NamedTuple):
     """What a command left. `text` merges both streams in order of arrival."""
 
-    ending: Ending
+    ending: CommandEnding
     exit_code: int
     text: str
     stdout: str
@@ -81,7 +81,7 @@ class RunningCommand:
         """
         _check_sizes(text, environment)
         self._directory = directory
-        self._ending = Ending.COMPLETED
+        self._ending = CommandEnding.COMPLETED
         self._merged = bytearray()
         self._streams: dict[str, bytearray] = {"out": bytearray(), "err": bytearray()}
         self._size = 0
@@ -122,11 +122,11 @@ class RunningCommand:
         try:
             done, _ = await asyncio.wait({self._exited}, timeout=limit)
             if not done:
-                self._ending = Ending.TIMED_OUT
+                self._ending = CommandEnding.TIMED_OUT
         finally:
             await asyncio.shield(self._end())
         code = self._process.returncode
-        ended = self._ending is Ending.COMPLETED and code is not None and code >= 0
+        ended = self._ending is CommandEnding.COMPLETED and code is not None and code >= 0
         return CommandOutput(
             self._ending,
             code if ended and code is not None else 1,
@@ -139,7 +139,7 @@ class RunningCommand:
     async def close(self) -> None:
         """End it; whoever awaits its output gets what there is."""
         if not self._exited.done():
-            self._ending = Ending.CLOSED
+            self._ending = CommandEnding.CLOSED
             await self._terminate()
 
     async def _end(self) -> None:

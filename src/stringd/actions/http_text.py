@@ -10,7 +10,7 @@ import msgspec
 
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.json_text import JsonText
-from stringd.actions.place import Place, set_hint
+from stringd.actions.place import ActionContext, set_hint
 from stringd.actions.secrets import masked
 from stringd.actions.templates import Hole, Inputs, Variable, cut
 from stringd.documents import Action
@@ -58,7 +58,7 @@ class RequestComposer:
     def __init__(self, action: Action, inputs: Inputs) -> None:
         self._action = action
         self._inputs = inputs
-        self._place: Place = inputs.place
+        self._place: ActionContext = inputs.place
         self._missing: dict[str, None] = {}
 
     def address(self) -> tuple[str, str]:
@@ -178,7 +178,7 @@ class RequestComposer:
         return ActionError("INVALID_PAYLOAD", f"{text}\n\n{hint}", setup=True)
 
 
-def _absolute(address: str, place: Place) -> str:
+def _absolute(address: str, place: ActionContext) -> str:
     """An address as it is when it is whole, else resolved against the open document."""
     return address if _SCHEME.match(address) else urljoin(place.uri, address)
 
@@ -228,7 +228,7 @@ def _refuse_dot_segments(url: str, template: str) -> None:
             raise payload_error(f'A value may not be "{unquote(segment)}" in the path of a URL.')
 
 
-def _modified(value: str, modifiers: tuple[str, ...], place: Place) -> str:
+def _modified(value: str, modifiers: tuple[str, ...], place: ActionContext) -> str:
     """Apply `base64`, `base64file` and `file` from left to right. Raises `ActionError`."""
     for modifier in modifiers:
         if modifier == "base64":

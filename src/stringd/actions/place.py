@@ -18,7 +18,7 @@ def text_of(value: Value, index: int | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class ActionContext:
     """The topic as an action sees it. Callbacks that touch files raise `ActionError`."""
 
     label: str
@@ -50,7 +50,7 @@ class Place:
         return self.stored.get(name) if known is None else known
 
 
-def set_hint(place: Place, names: list[str]) -> str:
+def set_hint(place: ActionContext, names: list[str]) -> str:
     """How to provide missing persistent variables."""
     if place.in_app:
         lines = [f"Set {'it' if len(names) == 1 else 'them'} from this app session:"]

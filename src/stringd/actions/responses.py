@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from stringd.actions.data import MISSING, Step, shown, steps, walk
 from stringd.actions.errors import ActionError
-from stringd.actions.place import Place, Value, text_of
+from stringd.actions.place import ActionContext, Value, text_of
 from stringd.actions.program import (
     Assign,
     Decode,
@@ -34,7 +34,7 @@ _CONTEXT_VARIABLE: Final = re.compile(r"\$([A-Za-z_]\w*)", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ActionAnswer:
     """What a template sees as `Response`, and the bytes it came as."""
 
     fields: Mapping[str, Any]
@@ -46,9 +46,9 @@ class Answer:
 class TemplateRun:
     """One evaluation; variables and shortcuts land in the place it was called from."""
 
-    answer: Answer
+    answer: ActionAnswer
     inputs: Mapping[str, Value]
-    place: Place
+    place: ActionContext
     mask: Mask
     lines: list[str] = field(default_factory=list)
     unresolved: dict[str, None] = field(default_factory=dict)

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from stringd.actions.binding import Bound, bind, needs_arguments, read_arguments
-from stringd.actions.cli import CommandOutput, Ending, RunningCommand, command_environment
+from stringd.actions.cli import CommandEnding, CommandOutput, RunningCommand, command_environment
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
-from stringd.actions.fetch import Fetched, FetchError, Request
 from stringd.actions.http_text import HttpCall, RequestComposer
-from stringd.actions.place import Place
+from stringd.actions.place import ActionContext
 from stringd.actions.program import mentions
-from stringd.actions.responses import Answer, TemplateRun
+from stringd.actions.responses import ActionAnswer, TemplateRun
 from stringd.actions.schema import usage
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
 from stringd.actions.shell_text import HOME_NAME, ShellCommand, compose_command
 from stringd.actions.templates import Inputs
 from stringd.documents import Action, html_to_markdown
+from stringd.net.fetch import Fetched, FetchError, FetchRequest
 
 SHOWN_BODY: Final = 500
 LARGE_HTML: Final = 256 * 1024
@@ -43,14 +43,14 @@ class ToolCaller(Protocol):
 class Engine:
     """What runs actions; one for the daemon."""
 
-    fetch: Callable[[Request], Awaitable[Fetched]]
+    fetch: Callable[[FetchRequest], Awaitable[Fetched]]
     http_timeout: float = 60.0
     cli_timeout: float = 120.0
     show_secrets: bool = False
     base_environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
-class Text(NamedTuple):
+class ActionText(NamedTuple):
     """An answer to show. `templated` text is rendered: its links become shortcuts."""
 
     text: str
@@ -72,18 +72,20 @@ class Help(NamedTuple):
     action: Action
 
 
-Outcome = Text | DocumentAnswer | Help
+Outcome = ActionText | DocumentAnswer | Help
 
 
-class Caller(NamedTuple):
+class ActionCaller(NamedTuple):
     """Who calls: their place, and who may end a command early."""
 
-    place: Place
+    place: ActionContext
     started: Callable[[RunningCommand | None], None] = lambda _command: None
     call_tool: ToolCaller | None = None
 
 
-async def run_action(engine: Engine, action: Action, arguments: str, caller: Caller) -> Outcome:
+async def run_action(
+    engine: Engine, action: Action, arguments: str, caller: ActionCaller
+) -> Outcome:
     """Run an action as a caller typed it. Raises `ActionError`, secrets already masked."""
     place = caller.place
     if action.method in ("CLI", "MCP") and not place.uri.startswith("file://"):
@@ -105,7 +107,7 @@ async def run_action(engine: Engine, action: Action, arguments: str, caller: Cal
 class _Call:
     """One bound call on its way."""
 
-    def __init__(self, engine: Engine, action: Action, caller: Caller, mask: Mask) -> None:
+    def __init__(self, engine: Engine, action: Action, caller: ActionCaller, mask: Mask) -> None:
         self._engine = engine
         self._action = action
         self._caller = caller
@@ -142,7 +144,9 @@ class _Call:
 
     async def _http(self, bound: Bound, call: HttpCall) -> Outcome:
         self.running = True
-        request = Request(call.method, call.url, call.headers, call.body, self._engine.http_timeout)
+        request = FetchRequest(
+            call.method, call.url, call.headers, call.body, self._engine.http_timeout
+        )
         try:
             fetched = await self._engine.fetch(request)
         except FetchError as error:
@@ -153,18 +157,18 @@ class _Call:
         if self._action.response is None:
             if any(kind in fetched.content_type.lower() for kind in _DOCUMENTS):
                 return DocumentAnswer(fetched, call.url, call.shown_url, self._mask)
-            return Text(self._mask(_cut(fetched.text().rstrip())))
+            return ActionText(self._mask(_cut(fetched.text().rstrip())))
         text = fetched.text()
         if html and len(text) > LARGE_HTML:
             text = await asyncio.to_thread(html_to_markdown, text)
         elif html:
             text = html_to_markdown(text)
         fields = {"status": fetched.status, "body": parsed(text)}
-        return self._template(bound, Answer(fields, fetched.body), self._action.response)
+        return self._template(bound, ActionAnswer(fields, fetched.body), self._action.response)
 
-    def _template(self, bound: Bound, answer: Answer, template: str) -> Text:
+    def _template(self, bound: Bound, answer: ActionAnswer, template: str) -> ActionText:
         run = TemplateRun(answer, bound.values, self._place, self._mask)
-        return Text(_cut(run.run(template)), templated=True)
+        return ActionText(_cut(run.run(template)), templated=True)
 
     async def _cli(self, bound: Bound, inputs: Inputs) -> Outcome:
         command = compose_command(self._action.target, inputs, bound.words)
@@ -193,16 +197,18 @@ class _Call:
         values = {name: value for name, value in own.items() if "\0" not in value}
         return command_environment(self._engine.base_environment, values, command.values)
 
-    def _command_answer(self, bound: Bound, output: CommandOutput, template: str | None) -> Text:
+    def _command_answer(
+        self, bound: Bound, output: CommandOutput, template: str | None
+    ) -> ActionText:
         handles_failure = template is not None and mentions(template, "exit_code", "status")
-        ended_early = output.ending is not Ending.COMPLETED
+        ended_early = output.ending is not CommandEnding.COMPLETED
         if ended_early or (output.exit_code != 0 and not handles_failure):
             note = _early_end(output.ending, self._engine.cli_timeout)
             text = "\n".join(filter(None, [_cut(output.text), note]))
             raise ActionError(f"EXIT_{output.exit_code}", text)
         if template is None:
             text = _cut(output.text)
-            return Text(self._mask(f"{text}\n{_TRUNCATED}" if output.truncated else text))
+            return ActionText(self._mask(f"{text}\n{_TRUNCATED}" if output.truncated else text))
         body = parsed(output.text)
         if isinstance(body, str) and output.stderr:
             body = parsed(output.stdout)
@@ -214,7 +220,7 @@ class _Call:
             "stdout": output.stdout,
             "stderr": output.stderr,
         }
-        return self._template(bound, Answer(fields, output.text.encode()), template)
+        return self._template(bound, ActionAnswer(fields, output.text.encode()), template)
 
     async def _tool(self, bound: Bound, inputs: Inputs) -> Outcome:
         self._check_required(bound, inputs)
@@ -223,9 +229,9 @@ class _Call:
             raise ActionError("LOAD_ERROR", "No server is mounted for this document.")
         text = await self._caller.call_tool(self._action.target, bound.values)
         if self._action.response is None:
-            return Text(self._mask(_cut(text.rstrip())))
+            return ActionText(self._mask(_cut(text.rstrip())))
         fields = {"status": 0, "body": parsed(text)}
-        return self._template(bound, Answer(fields, text.encode()), self._action.response)
+        return self._template(bound, ActionAnswer(fields, text.encode()), self._action.response)
 
 
 _TRUNCATED: Final = "[… the command printed more than 10 MiB; the rest was not kept]"
@@ -242,10 +248,10 @@ def _needs_streams(template: str) -> bool:
     )
 
 
-def _early_end(ending: Ending, limit: float) -> str:
-    if ending is Ending.TIMED_OUT:
+def _early_end(ending: CommandEnding, limit: float) -> str:
+    if ending is CommandEnding.TIMED_OUT:
         return f"Timed out after {limit:g} s; the command was ended."
-    return "The command was ended." if ending is Ending.CLOSED else ""
+    return "The command was ended." if ending is CommandEnding.CLOSED else ""
 
 
 def _check_status(fetched: Fetched, call: HttpCall) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from stringd.actions.place import Place, Value, text_of
+from stringd.actions.place import ActionContext, Value, text_of
 
 _HOLE: Final = re.compile(
     r"\{\.\.\.args\}|\{([A-Za-z_]\w*)(?:\[(\d+)\])?((?:\|[A-Za-z]\w*)*)\}|\$([A-Za-z_]\w*)",
@@ -76,7 +76,7 @@ class Inputs:
     """A call's values while templates use them up."""
 
     values: Mapping[str, Value]
-    place: Place
+    place: ActionContext
     used: set[str] = field(default_factory=set)
     """Fields some template took; they are not sent again."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stringd.client.daemon import UsageError, chosen_user, port_from_environment
-from stringd.client.http import Connection, Reply, TransportError
+from stringd.client.http import DaemonConnection, HttpReply, TransportError
 
 
 class _Failure(Exception):  # noqa: N818 - private, and never seen as a class
@@ -30,7 +30,7 @@ def main(name: str, argv: Sequence[str]) -> int:
     if args.path is None and not args.list:
         parser.error("name a directory, or use --list")
     try:
-        connection = Connection(port_from_environment(), timeout=10.0)
+        connection = DaemonConnection(port_from_environment(), timeout=10.0)
         user = _user(connection, args.user)
         paths = user.paths
         if args.path is not None:
@@ -79,7 +79,7 @@ def _changed(paths: list[str], path: str, *, remove: bool) -> list[str]:
     return [known for known in paths if known != path]
 
 
-def _user(connection: Connection, user_id: str) -> _User:
+def _user(connection: DaemonConnection, user_id: str) -> _User:
     listed = _json(connection.request("GET", "/users")).get("users")
     for item in listed if isinstance(listed, list) else ():
         if item["id"] == user_id:
@@ -88,12 +88,12 @@ def _user(connection: Connection, user_id: str) -> _User:
     raise _Failure(f"unknown user: {user_id}. It is registered by its first command: {first}")
 
 
-def _store(connection: Connection, user: _User, paths: list[str]) -> None:
+def _store(connection: DaemonConnection, user: _User, paths: list[str]) -> None:
     fields = {"id": user.id, "home": user.home, "allowed_paths": paths}
     _json(connection.request("POST", "/users", json.dumps(fields).encode()))
 
 
-def _json(reply: Reply) -> dict[str, object]:
+def _json(reply: HttpReply) -> dict[str, object]:
     try:
         value = json.loads(reply.body)
     except ValueError:

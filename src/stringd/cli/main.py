@@ -28,10 +28,10 @@ SUBCOMMANDS: Final = {
     "gate": Subcommand("gate", "approve agents' commands in this terminal"),
     "request": Subcommand("request", "ask the gate to run a command"),
     "mcp": Subcommand("mcp", "serve MCP on standard input and output, for coding agents"),
-    "run": Subcommand("run", "run a strategy and watch it"),
-    "runs": Subcommand("runs", "list, show, resume, continue, stop or delete runs"),
+    "run": Subcommand("runs.run", "run a strategy and watch it"),
+    "runs": Subcommand("runs.runs", "list, show, resume, continue, stop or delete runs"),
     "sfmd": Subcommand("sfmd", "check, take apart and put together documents"),
-    "strategies": Subcommand("strategies", "list strategies, or check a file"),
+    "strategies": Subcommand("runs.strategies", "list strategies, or check a file"),
 }
 
 

@@ -5,10 +5,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from stringd.runtime.storage import make_private_directory
 from stringd.server.app import App
 from stringd.server.serve import PortInUseError, run
-from stringd.server.settings import VARIABLES, Settings, SettingsError, load_settings
+from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
+from stringd.system.files import make_private_directory
 
 
 def main(name: str, argv: Sequence[str]) -> int:
@@ -45,7 +45,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _ready(app: App, settings: Settings, *, welcome: bool) -> None:
+def _ready(app: App, settings: DaemonSettings, *, welcome: bool) -> None:
     users = app.runtime.users
     if len(users):
         print(f"Loaded {len(users)} user(s) from {users.path}")

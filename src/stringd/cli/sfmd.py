@@ -10,7 +10,7 @@ from pathlib import Path
 from stringd.cli.streams import visible
 from stringd.documents import Include, find_block, inline_sources, parse, parse_menu
 from stringd.documents.authoring import author_diagnostics, source_names, with_includes
-from stringd.runtime.storage import write_atomically
+from stringd.system.files import write_atomically
 
 
 def main(name: str, argv: Sequence[str]) -> int:

@@ -22,7 +22,7 @@ from stringd.client.daemon import (
     stop,
 )
 from stringd.client.exec import ExecReply, execute
-from stringd.client.http import Connection, TransportError
+from stringd.client.http import DaemonConnection, TransportError
 from stringd.wire.topic import DEFAULT_TOPIC, InvalidTopicError, Topic, parse_topic
 
 HELP = """\
@@ -57,7 +57,7 @@ ANSWER_SECONDS = 15.0
 CHANNEL = "\N{MATHEMATICAL SCRIPT CAPITAL C}"
 
 
-class Options:
+class StringOptions:
     """What the command line asks for."""
 
     def __init__(self) -> None:
@@ -108,9 +108,9 @@ def main(argv: list[str] | None = None) -> int:
         return 1
 
 
-def parse(args: list[str]) -> Options:
+def parse(args: list[str]) -> StringOptions:
     """Flags stand before the first word. Raises `UsageError` for an unknown one."""
-    options = Options()
+    options = StringOptions()
     rest = list(args)
     while rest and rest[0].startswith("-"):
         flag = rest.pop(0)
@@ -168,10 +168,10 @@ def quote(word: str) -> str:
     return "".join(pieces) or "''"
 
 
-def connect(options: Options) -> Connection:
+def connect(options: StringOptions) -> DaemonConnection:
     """A connection to a running daemon that knows the user; starts the daemon if needed."""
     port = port_from_environment()
-    connection = Connection(port, ANSWER_SECONDS)
+    connection = DaemonConnection(port, ANSWER_SECONDS)
     try:
         ensure_user(connection, options.user)
     except TransportError as error:
@@ -186,7 +186,7 @@ def connect(options: Options) -> Connection:
     return connection
 
 
-def ensure_user(connection: Connection, user: str) -> None:
+def ensure_user(connection: DaemonConnection, user: str) -> None:
     """Register the user. A home nobody chose is no reason to move one away from where it lives."""
     chosen = os.environ.get("STRINGD_HOME", "").strip()
     if not chosen and knows(connection, user):
@@ -199,7 +199,7 @@ def ensure_user(connection: Connection, user: str) -> None:
     register(connection, user, home)
 
 
-def once(options: Options, topic: Topic, command: str) -> int:
+def once(options: StringOptions, topic: Topic, command: str) -> int:
     """Run one command, print its reply, and tell by the exit code whether it succeeded."""
     connection = connect(options)
     try:
@@ -210,7 +210,7 @@ def once(options: Options, topic: Topic, command: str) -> int:
     return 0 if reply.ok else 1
 
 
-def converse(options: Options, topic: Topic) -> int:
+def converse(options: StringOptions, topic: Topic) -> int:
     """Read commands line by line until the end of input, `/exit` or `/quit`."""
     connection = connect(options)
     on_terminal = sys.stdin.isatty()

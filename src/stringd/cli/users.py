@@ -17,9 +17,9 @@ from stringd.client.daemon import (
     register,
     start,
 )
-from stringd.client.http import Connection, TransportError
+from stringd.client.http import DaemonConnection, TransportError
 from stringd.client.identity import make_home
-from stringd.runtime.storage import make_private_directory, write_atomically
+from stringd.system.files import make_private_directory, write_atomically
 
 USAGE: Final = """\
 usage: string user list                    users of the daemon; * marks yours
@@ -118,11 +118,11 @@ def _users() -> dict[str, str]:
     return {each["id"]: each["home"] for each in listed}
 
 
-def _connection() -> Connection:
+def _connection() -> DaemonConnection:
     port = port_from_environment()
     if not healthy(port) and not start(port):
         raise TransportError(f"failed to start stringd on port {port}")
-    return Connection(port)
+    return DaemonConnection(port)
 
 
 def _check(user: str) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from stringd.client.daemon import default_home, setting
-from stringd.runtime.storage import make_private_directory
 from stringd.server.app import App
-from stringd.server.settings import Settings
+from stringd.server.settings import DaemonSettings
+from stringd.system.files import make_private_directory
 
 _PAGE: Final = """---
 title: Welcome
@@ -33,7 +33,7 @@ Nothing yet.
 """
 
 
-def prepare(app: App, settings: Settings) -> str:
+def prepare(app: App, settings: DaemonSettings) -> str:
     """Register the default user with a home that holds a first page; return what to try next."""
     user_id = setting("USER")[1] or "default"
     known = app.runtime.users.get(user_id)

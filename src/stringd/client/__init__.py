@@ -21,20 +21,21 @@ if TYPE_CHECKING:
     from stringd.client.http import TransportError
     from stringd.client.runs import RequestFailedError, RunsError, UnreachableError
     from stringd.client.string import String
-    from stringd.client.values import Document, ExecResult, Health, TopicState, User
+    from stringd.client.values import ExecResult, Health, OpenDocument, RegisteredUser, TopicState
 
 __all__ = [
     "AsyncGate",
     "AsyncRuns",
     "AsyncString",
     "CommandFailed",
-    "Document",
     "ExecResult",
     "Gate",
     "GateClientError",
     "Health",
+    "OpenDocument",
     "QueueFull",
     "QueueTimeout",
+    "RegisteredUser",
     "RequestFailedError",
     "RequestRefusedError",
     "RunFailedError",
@@ -46,7 +47,6 @@ __all__ = [
     "TopicState",
     "TransportError",
     "UnreachableError",
-    "User",
 ]
 
 _MODULES = {
@@ -64,7 +64,7 @@ _MODULES = {
     "http": ("TransportError",),
     "runs": ("RequestFailedError", "RunsError", "UnreachableError"),
     "string": ("String",),
-    "values": ("Document", "ExecResult", "Health", "TopicState", "User"),
+    "values": ("OpenDocument", "ExecResult", "Health", "TopicState", "RegisteredUser"),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 

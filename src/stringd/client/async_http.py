@@ -3,8 +3,8 @@
 import asyncio
 import select
 
-from stringd.client.calls import Call
-from stringd.client.http import LOOPBACK, BrokenOffError, Reply, TransportError, encode_head
+from stringd.client.calls import HttpCall
+from stringd.client.http import LOOPBACK, BrokenOffError, HttpReply, TransportError, encode_head
 
 MAX_LINE_BYTES = 64 * 1024
 
@@ -31,7 +31,7 @@ class AsyncConnection:
         waiting.register(writer.get_extra_info("socket"), select.POLLIN)
         return not waiting.poll(0)
 
-    async def request(self, call: Call) -> Reply:
+    async def request(self, call: HttpCall) -> HttpReply:
         """Send one request and read its answer. Raises `TransportError`. Never retries."""
         head = encode_head(self.port, call.method, call.path, call.body, call.headers or {})
         try:
@@ -67,7 +67,7 @@ class AsyncConnection:
         return self._streams
 
 
-async def _read_reply(reader: asyncio.StreamReader) -> Reply:
+async def _read_reply(reader: asyncio.StreamReader) -> HttpReply:
     lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     version, _, rest = lines[0].partition(" ")
     if not version.startswith("HTTP/1."):
@@ -78,7 +78,7 @@ async def _read_reply(reader: asyncio.StreamReader) -> Reply:
     body = await _read_body(reader, status, headers)
     framed = "content-length" in headers or "transfer-encoding" in headers
     closes = not framed or "close" in headers.get("connection", "").lower()
-    return Reply(status, body, closes=closes)
+    return HttpReply(status, body, closes=closes)
 
 
 async def _read_body(reader: asyncio.StreamReader, status: int, headers: dict[str, str]) -> bytes:

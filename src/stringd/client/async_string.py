@@ -12,18 +12,18 @@ from typing import Self
 
 import stringd.client.calls as calls
 from stringd.client.async_http import AsyncConnection
-from stringd.client.base import Client, nobody_answers
-from stringd.client.calls import Call
+from stringd.client.base import BaseClient, nobody_answers
+from stringd.client.calls import HttpCall
 from stringd.client.daemon import start
 from stringd.client.errors import RequestRefusedError
-from stringd.client.http import BrokenOffError, Reply, TransportError
+from stringd.client.http import BrokenOffError, HttpReply, TransportError
 from stringd.client.identity import make_home
-from stringd.client.values import ExecResult, Health, TopicState, User
+from stringd.client.values import ExecResult, Health, RegisteredUser, TopicState
 
 PING_SECONDS = 2.0
 
 
-class AsyncString(Client[AsyncConnection]):
+class AsyncString(BaseClient[AsyncConnection]):
     """Talks to one daemon as one user; takes what `String` takes. Calls may run side by side.
 
     Nothing is sent twice, whatever happens. Cancelling a call hangs up: a command that still
@@ -96,9 +96,9 @@ class AsyncString(Client[AsyncConnection]):
         fields = calls.parse_json(await self._send(calls.close_topic_call(self.user, topic)))
         return fields["deleted"] is True
 
-    async def users(self) -> list[User]:
+    async def users(self) -> list[RegisteredUser]:
         """Every registered user."""
-        return calls.parse_users(await self._send(Call("GET", "/users")))
+        return calls.parse_users(await self._send(HttpCall("GET", "/users")))
 
     async def register_user(
         self, user: str, home: str | os.PathLike[str], allowed_paths: list[str] | None = None
@@ -122,11 +122,11 @@ class AsyncString(Client[AsyncConnection]):
 
     async def health(self) -> Health:
         """What the daemon says about itself. Raises `TransportError`, `RequestRefusedError`."""
-        return calls.parse_health(await self._send(Call("GET", "/health")))
+        return calls.parse_health(await self._send(HttpCall("GET", "/health")))
 
     async def shutdown(self) -> None:
         """Ask the daemon to stop; it answers first."""
-        calls.parse_json(await self._send(Call("POST", "/shutdown", b"{}")))
+        calls.parse_json(await self._send(HttpCall("POST", "/shutdown", b"{}")))
         self.close()
         self._known = False
 
@@ -138,7 +138,7 @@ class AsyncString(Client[AsyncConnection]):
         make_home(who.home)
         calls.parse_json(await self._send(calls.register_call(who.user, who.home)))
 
-    async def _send(self, call: Call) -> Reply:
+    async def _send(self, call: HttpCall) -> HttpReply:
         connection = self._idle.pop() if self._idle else AsyncConnection(self.port)
         if not connection.usable:
             connection.close()

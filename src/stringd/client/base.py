@@ -20,7 +20,7 @@ class Closable(Protocol):
 _C = TypeVar("_C", bound=Closable)
 
 
-class Client(Generic[_C]):
+class BaseClient(Generic[_C]):
     """What `String` and `AsyncString` are made from; `_C` is how they connect."""
 
     def __init__(

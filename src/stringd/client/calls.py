@@ -1,5 +1,5 @@
 """The requests of the String protocol and the reading of their answers. No I/O: both clients
-send a `Call` in their own way and hand the `Reply` back.
+send a `HttpCall` in their own way and hand the `HttpReply` back.
 """
 
 import json
@@ -10,13 +10,13 @@ from urllib.parse import quote, urlencode
 import stringd.client.values as values
 from stringd.client.errors import RequestRefusedError
 from stringd.client.exec import strip_prefix
-from stringd.client.http import Reply, TransportError
+from stringd.client.http import HttpReply, TransportError
 from stringd.client.values import ExecResult
 
 INCOMPLETE = "The answer ended before it was complete. The command may have run."
 
 
-class Call(NamedTuple):
+class HttpCall(NamedTuple):
     """One request; a body is JSON."""
 
     method: str
@@ -27,45 +27,49 @@ class Call(NamedTuple):
 
 def exec_call(
     user: str, topic: str, cmd: str, request_id: str | None = None, cwd: str | None = None
-) -> Call:
+) -> HttpCall:
     """`POST /exec`."""
     fields = _present(cmd=cmd, topic=topic, request_id=request_id, cwd=cwd)
     headers = {"X-User-Id": user, "Accept": "text/event-stream"}
-    return Call("POST", "/exec", _json(fields), headers)
+    return HttpCall("POST", "/exec", _json(fields), headers)
 
 
-def chanflow_call(user: str, text: str, cwd: str | None = None) -> Call:
+def chanflow_call(user: str, text: str, cwd: str | None = None) -> HttpCall:
     """`POST /chanflow`."""
     headers = {"X-User-Id": user}
-    return Call("POST", "/chanflow", _json(_present(text=text, cwd=cwd)), headers)
+    return HttpCall("POST", "/chanflow", _json(_present(text=text, cwd=cwd)), headers)
 
 
-def register_call(user: str, home: str, allowed_paths: list[str] | None = None) -> Call:
+def register_call(user: str, home: str, allowed_paths: list[str] | None = None) -> HttpCall:
     """`POST /users`."""
-    return Call("POST", "/users", _json(_present(id=user, home=home, allowed_paths=allowed_paths)))
+    return HttpCall(
+        "POST", "/users", _json(_present(id=user, home=home, allowed_paths=allowed_paths))
+    )
 
 
-def delete_user_call(user: str) -> Call:
+def delete_user_call(user: str) -> HttpCall:
     """`DELETE /users/:id`."""
-    return Call("DELETE", f"/users/{quote(user, safe='')}")
+    return HttpCall("DELETE", f"/users/{quote(user, safe='')}")
 
 
-def sessions_call(user: str | None) -> Call:
+def sessions_call(user: str | None) -> HttpCall:
     """`GET /sessions`, of one user or of all."""
-    return Call("GET", "/sessions" if user is None else f"/sessions?{urlencode({'user_id': user})}")
+    return HttpCall(
+        "GET", "/sessions" if user is None else f"/sessions?{urlencode({'user_id': user})}"
+    )
 
 
-def open_topic_call(user: str, topic: str) -> Call:
+def open_topic_call(user: str, topic: str) -> HttpCall:
     """`POST /sessions`."""
-    return Call("POST", "/sessions", _json({"user_id": user, "topic": topic}))
+    return HttpCall("POST", "/sessions", _json({"user_id": user, "topic": topic}))
 
 
-def close_topic_call(user: str, topic: str) -> Call:
+def close_topic_call(user: str, topic: str) -> HttpCall:
     """`DELETE /sessions/:user_id/:topic`."""
-    return Call("DELETE", f"/sessions/{quote(user, safe='')}/{quote(topic, safe=':')}")
+    return HttpCall("DELETE", f"/sessions/{quote(user, safe='')}/{quote(topic, safe=':')}")
 
 
-def parse_exec(reply: Reply) -> ExecResult:
+def parse_exec(reply: HttpReply) -> ExecResult:
     """The result of a command, whatever the daemon answered."""
     if reply.status != 200:
         return _refused(reply)
@@ -109,7 +113,7 @@ def parse_sse(body: bytes) -> Iterator[tuple[str, str]]:
             yield fields.get("event", ["message"])[-1], "\n".join(fields["data"])
 
 
-def parse_json(reply: Reply) -> dict[str, Any]:
+def parse_json(reply: HttpReply) -> dict[str, Any]:
     """The object of a successful answer. Raises `RequestRefusedError`, `TransportError`."""
     try:
         fields = json.loads(reply.body)
@@ -122,14 +126,14 @@ def parse_json(reply: Reply) -> dict[str, Any]:
     return fields
 
 
-def parse_text(reply: Reply) -> str:
+def parse_text(reply: HttpReply) -> str:
     """The text of a successful answer. Raises `RequestRefusedError`."""
     if reply.status != 200:
         parse_json(reply)
     return reply.body.decode("utf-8", "replace")
 
 
-def parse_health(reply: Reply) -> values.Health:
+def parse_health(reply: HttpReply) -> values.Health:
     """`GET /health`. Raises `RequestRefusedError`, `TransportError`."""
     fields = parse_json(reply)
     if not {"ok", "users", "sessions"} <= fields.keys():
@@ -137,17 +141,17 @@ def parse_health(reply: Reply) -> values.Health:
     return values.health(fields)
 
 
-def parse_users(reply: Reply) -> list[values.User]:
+def parse_users(reply: HttpReply) -> list[values.RegisteredUser]:
     """`GET /users`. Raises `RequestRefusedError`, `TransportError`."""
     return [values.user(each) for each in parse_json(reply)["users"]]
 
 
-def parse_topics(reply: Reply) -> list[values.TopicState]:
+def parse_topics(reply: HttpReply) -> list[values.TopicState]:
     """`GET /sessions`. Raises `RequestRefusedError`, `TransportError`."""
     return [values.topic_state(each) for each in parse_json(reply)["sessions"]]
 
 
-def _refused(reply: Reply) -> ExecResult:
+def _refused(reply: HttpReply) -> ExecResult:
     try:
         fields = json.loads(reply.body)
     except ValueError:
@@ -159,7 +163,7 @@ def _refused(reply: Reply) -> ExecResult:
     return ExecResult(False, "HTTP_ERROR", _reason(fields, reply))
 
 
-def _reason(fields: object, reply: Reply) -> str:
+def _reason(fields: object, reply: HttpReply) -> str:
     text = reply.body.decode("utf-8", "replace")
     if not isinstance(fields, dict):
         return text

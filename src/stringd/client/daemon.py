@@ -7,7 +7,7 @@ import os
 import sys
 
 from stringd.client.exec import json_object
-from stringd.client.http import Connection, TransportError
+from stringd.client.http import DaemonConnection, TransportError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def parse_port(name: str, text: str) -> int:
 
 def healthy(port: int) -> bool:
     """Whether a daemon answers on this port."""
-    connection = Connection(port, timeout=2.0)
+    connection = DaemonConnection(port, timeout=2.0)
     try:
         return connection.request("GET", "/health").status == 200
     except TransportError:
@@ -110,7 +110,7 @@ def health(port: int) -> "dict[str, object] | None":
     """What the daemon on this port says about itself; None when there is none."""
     import json
 
-    connection = Connection(port, timeout=5.0)
+    connection = DaemonConnection(port, timeout=5.0)
     try:
         reply = connection.request("GET", "/health")
         held = json.loads(reply.body)
@@ -122,13 +122,13 @@ def health(port: int) -> "dict[str, object] | None":
     return held if ours and reply.status == 200 else None
 
 
-def knows(connection: Connection, user_id: str) -> bool:
+def knows(connection: DaemonConnection, user_id: str) -> bool:
     """Whether the daemon has a user of this id. Raises `TransportError`."""
     listed = connection.request("GET", "/users").body
     return json_object(id=user_id)[:-1] + b"," in listed
 
 
-def register(connection: Connection, user_id: str, home: str) -> None:
+def register(connection: DaemonConnection, user_id: str, home: str) -> None:
     """Make sure the user exists. Raises `TransportError` when the daemon refuses it."""
     reply = connection.request("POST", "/users", json_object(id=user_id, home=home))
     if reply.status != 200:
@@ -187,7 +187,7 @@ def stop(port: int) -> bool:
     """Stop the daemon and wait until it is gone; False when it stays."""
     import time
 
-    connection = Connection(port, timeout=5.0)
+    connection = DaemonConnection(port, timeout=5.0)
     try:
         connection.request("POST", "/shutdown", b"{}")
     except TransportError:

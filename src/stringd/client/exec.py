@@ -9,7 +9,7 @@ except ImportError:
     from json.decoder import scanstring  # type: ignore[attr-defined,no-redef]
     from json.encoder import encode_basestring
 
-from stringd.client.http import Connection, Reply
+from stringd.client.http import DaemonConnection, HttpReply
 
 
 class ExecReply:
@@ -34,7 +34,7 @@ def json_object(**fields: str | None) -> bytes:
 
 
 def execute(
-    connection: Connection, user_id: str, topic: str, cmd: str, cwd: str | None = None
+    connection: DaemonConnection, user_id: str, topic: str, cmd: str, cwd: str | None = None
 ) -> ExecReply:
     """Run one command. Raises `TransportError` only when the daemon cannot be talked to."""
     reply = connection.request(
@@ -69,7 +69,7 @@ def strip_prefix(content: str) -> str:
     return content.partition("\n")[2] if content.startswith("re: ") else content
 
 
-def _refused(reply: Reply) -> ExecReply:
+def _refused(reply: HttpReply) -> ExecReply:
     import json
 
     text = reply.body.decode("utf-8", "replace")

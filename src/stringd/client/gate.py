@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
 from stringd import __version__
+from stringd.system.memory import large_room
 from stringd.wire.gate import (
     LARGE_LINE,
     MAX_RESPONSE_BYTES,
     SOCKET_NAME,
     STOPS,
-    Action,
     Request,
+    RequestAction,
     Response,
     ResponseError,
     Status,
@@ -30,7 +31,7 @@ from stringd.wire.gate import (
     encode_request,
     socket_path,
 )
-from stringd.wire.memory import find, large_room
+from stringd.wire.search import find
 
 CONNECT_SECONDS: Final = 5.0
 WRITE_SECONDS: Final = 5.0
@@ -112,7 +113,7 @@ def build_request(
     privileged: bool = True,
     forward_agent: bool = False,
     request_id: str | None = None,
-    action: Action = Action.EXEC,
+    action: RequestAction = RequestAction.EXEC,
 ) -> Request:
     """A request stamped with the present time and an id of its own."""
     return Request(
@@ -145,11 +146,11 @@ class Gate(_Client):
 
     def ping(self) -> Response:
         """Whether somebody answers, and which version."""
-        return self._control(Action.PING)
+        return self._control(RequestAction.PING)
 
     def stop(self) -> Response:
         """Ask the gate to end; it refuses while something is in progress."""
-        return self._control(Action.STOP)
+        return self._control(RequestAction.STOP)
 
     def send(self, request: Request, *, timeout: float | None = None) -> Response:
         """Send a request as it is. Raises `GateClientError`."""
@@ -168,7 +169,7 @@ class Gate(_Client):
                 raise NoAnswerError(f"no response from daemon after {limit:g}s") from None
         return _response(line, plain)
 
-    def _control(self, action: Action) -> Response:
+    def _control(self, action: RequestAction) -> Response:
         request = build_request([], privileged=False, action=action)
         return self.send(request, timeout=CONTROL_TIMEOUT)
 
@@ -189,11 +190,11 @@ class AsyncGate(_Client):
 
     async def ping(self) -> Response:
         """Whether somebody answers, and which version."""
-        return await self._control(Action.PING)
+        return await self._control(RequestAction.PING)
 
     async def stop(self) -> Response:
         """Ask the gate to end; it refuses while something is in progress."""
-        return await self._control(Action.STOP)
+        return await self._control(RequestAction.STOP)
 
     async def send(self, request: Request, *, timeout: float | None = None) -> Response:  # noqa: ASYNC109
         """Send a request as it is. Raises `GateClientError`."""
@@ -215,7 +216,7 @@ class AsyncGate(_Client):
         finally:
             writer.close()
 
-    async def _control(self, action: Action) -> Response:
+    async def _control(self, action: RequestAction) -> Response:
         request = build_request([], privileged=False, action=action)
         return await self.send(request, timeout=CONTROL_TIMEOUT)
 

@@ -35,7 +35,7 @@ def encode_head(
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-class Reply:
+class HttpReply:
     """A whole response."""
 
     __slots__ = ("body", "closes", "status")
@@ -46,7 +46,7 @@ class Reply:
         self.closes = closes
 
 
-class Connection:
+class DaemonConnection:
     """A connection that is opened on first use and again after the peer closed it."""
 
     def __init__(self, port: int, timeout: float | None = None) -> None:
@@ -61,7 +61,7 @@ class Connection:
         path: str,
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
-    ) -> Reply:
+    ) -> HttpReply:
         """Send one request and read its whole answer. Raises `TransportError`. Never retries."""
         try:
             head = encode_head(self.port, method, path, body, headers or {})
@@ -77,7 +77,7 @@ class Connection:
             self.close()
             raise
 
-    def __enter__(self) -> "Connection":  # noqa: PYI034 - typing would cost too much to import
+    def __enter__(self) -> "DaemonConnection":  # noqa: PYI034 - typing would cost too much to import
         return self
 
     def __exit__(self, *_reason: object) -> None:
@@ -106,7 +106,7 @@ class Connection:
         if self._socket is not None:
             self._socket.shutdown(socket.SHUT_RDWR)
 
-    def _exchange(self, message: bytes) -> Reply:
+    def _exchange(self, message: bytes) -> HttpReply:
         self._send(message)
         reply = self._read_reply()
         if reply.closes:
@@ -153,7 +153,7 @@ class Connection:
             self._read_until(b"\r\n")
         self._read_until(b"\r\n")
 
-    def _read_reply(self) -> Reply:
+    def _read_reply(self) -> HttpReply:
         status, headers = self._read_head()
         if "chunked" in headers.get("transfer-encoding", ""):
             body = self._read_chunks()
@@ -163,8 +163,8 @@ class Connection:
             body = self._read_announced(int(headers["content-length"]))
         else:
             body = self._read_to_end()
-            return Reply(status, body, closes=True)
-        return Reply(status, body, closes="close" in headers.get("connection", "").lower())
+            return HttpReply(status, body, closes=True)
+        return HttpReply(status, body, closes="close" in headers.get("connection", "").lower())
 
     def _read_chunks(self) -> bytes:
         """The body so far, also when the peer leaves half-way: the events tell what is missing."""

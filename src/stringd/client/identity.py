@@ -7,7 +7,7 @@ from typing import NamedTuple
 from stringd.client.daemon import chosen_user, default_home, port_from_environment
 
 
-class Identity(NamedTuple):
+class ClientIdentity(NamedTuple):
     """The user a client acts as. `home_chosen` tells a home somebody asked for from the default."""
 
     user: str
@@ -18,7 +18,7 @@ class Identity(NamedTuple):
 
 def identity(
     user: str | None = None, home: str | os.PathLike[str] | None = None, port: int | None = None
-) -> Identity:
+) -> ClientIdentity:
     """Arguments first, then `STRINGD_USER`, `STRINGD_HOME` and `STRINGD_PORT`, then defaults.
 
     The default user is the one `string user use` chose, else `default`.
@@ -33,7 +33,7 @@ def identity(
         raise ValueError("a user id is printable text")
     chosen = os.fspath(home) if home else os.environ.get("STRINGD_HOME", "").strip()
     place = Path(chosen or default_home(name)).expanduser().absolute()
-    return Identity(
+    return ClientIdentity(
         name, str(place), bool(chosen), port_from_environment() if port is None else port
     )
 

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from stringd.client.daemon import register, start
-from stringd.client.http import Connection, TransportError
-from stringd.client.identity import Identity, make_home
+from stringd.client.http import DaemonConnection, TransportError
+from stringd.client.identity import ClientIdentity, make_home
 
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -37,7 +37,7 @@ class Bridge:
 
     def __init__(
         self,
-        who: Identity,
+        who: ClientIdentity,
         out: BinaryIO,
         *,
         cwd: str | None = None,
@@ -57,7 +57,7 @@ class Bridge:
         self._writing = threading.Lock()
         self._starting = threading.Lock()
         self._ready = False
-        self._in_flight: dict[str, Connection] = {}
+        self._in_flight: dict[str, DaemonConnection] = {}
         self._threads: list[threading.Thread] = []
 
     def run(self, lines: Iterable[bytes]) -> None:
@@ -108,7 +108,7 @@ class Bridge:
             connection.abort()
 
     def _answer(self, message: Json, line: bytes) -> None:
-        connection = Connection(self._who.port)
+        connection = DaemonConnection(self._who.port)
         key = _key(message["id"])
         self._in_flight[key] = connection
         try:
@@ -125,7 +125,7 @@ class Bridge:
             self._in_flight.pop(key, None)
             connection.close()
 
-    def _exchange(self, connection: Connection, message: Json, line: bytes) -> None:
+    def _exchange(self, connection: DaemonConnection, message: Json, line: bytes) -> None:
         headers = self._headers | self._protocol_headers(message)
         self._ensure_daemon()
         try:
@@ -182,7 +182,7 @@ class Bridge:
         with self._starting:
             if self._ready:
                 return
-            with Connection(self._who.port, timeout=5.0) as connection:
+            with DaemonConnection(self._who.port, timeout=5.0) as connection:
                 try:
                     connection.request("GET", "/health")
                 except TransportError:

@@ -9,18 +9,18 @@ from types import TracebackType
 from typing import Self
 
 import stringd.client.calls as calls
-from stringd.client.base import Client, nobody_answers
-from stringd.client.calls import Call
+from stringd.client.base import BaseClient, nobody_answers
+from stringd.client.calls import HttpCall
 from stringd.client.daemon import start
 from stringd.client.errors import RequestRefusedError
-from stringd.client.http import BrokenOffError, Connection, Reply, TransportError
+from stringd.client.http import BrokenOffError, DaemonConnection, HttpReply, TransportError
 from stringd.client.identity import make_home
-from stringd.client.values import ExecResult, Health, TopicState, User
+from stringd.client.values import ExecResult, Health, RegisteredUser, TopicState
 
 PING_SECONDS = 2.0
 
 
-class String(Client[Connection]):
+class String(BaseClient[DaemonConnection]):
     """Talks to one daemon as one user. Threads may share it: each call has a connection.
 
     Nothing is sent twice, whatever happens: repeating a command is the caller's decision.
@@ -89,9 +89,9 @@ class String(Client[Connection]):
         fields = calls.parse_json(self._send(calls.close_topic_call(self.user, topic)))
         return fields["deleted"] is True
 
-    def users(self) -> list[User]:
+    def users(self) -> list[RegisteredUser]:
         """Every registered user."""
-        return calls.parse_users(self._send(Call("GET", "/users")))
+        return calls.parse_users(self._send(HttpCall("GET", "/users")))
 
     def register_user(
         self, user: str, home: str | os.PathLike[str], allowed_paths: list[str] | None = None
@@ -106,7 +106,7 @@ class String(Client[Connection]):
 
     def ping(self) -> bool:
         """Whether a daemon answers. Never raises."""
-        connection = Connection(self.port, PING_SECONDS)
+        connection = DaemonConnection(self.port, PING_SECONDS)
         try:
             return connection.request("GET", "/health").status == 200
         except TransportError:
@@ -116,11 +116,11 @@ class String(Client[Connection]):
 
     def health(self) -> Health:
         """What the daemon says about itself. Raises `TransportError`, `RequestRefusedError`."""
-        return calls.parse_health(self._send(Call("GET", "/health")))
+        return calls.parse_health(self._send(HttpCall("GET", "/health")))
 
     def shutdown(self) -> None:
         """Ask the daemon to stop; it answers first."""
-        calls.parse_json(self._send(Call("POST", "/shutdown", b"{}")))
+        calls.parse_json(self._send(HttpCall("POST", "/shutdown", b"{}")))
         self.close()
         self._known = False
 
@@ -132,12 +132,12 @@ class String(Client[Connection]):
         make_home(who.home)
         calls.parse_json(self._send(calls.register_call(who.user, who.home)))
 
-    def _send(self, call: Call) -> Reply:
+    def _send(self, call: HttpCall) -> HttpReply:
         try:
             # Not looked at first: another thread may take the last one in between.
             connection = self._idle.pop()
         except IndexError:
-            connection = Connection(self.port, self._timeout)
+            connection = DaemonConnection(self.port, self._timeout)
         reply = connection.request(call.method, call.path, call.body, call.headers)
         self._idle.append(connection)
         return reply

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from stringd.client.errors import command_failure
 
 
-class Document(NamedTuple):
+class OpenDocument(NamedTuple):
     """The document a topic shows."""
 
     uri: str
@@ -29,7 +29,7 @@ class ExecResult(NamedTuple):
     request_id: str | None = None
 
     @property
-    def document(self) -> Document | None:
+    def document(self) -> OpenDocument | None:
         """The document the topic shows now."""
         return None if self.meta is None else _document(self.meta)
 
@@ -40,7 +40,7 @@ class ExecResult(NamedTuple):
         return self.content
 
 
-class User(NamedTuple):
+class RegisteredUser(NamedTuple):
     """A registered user."""
 
     id: str
@@ -57,7 +57,7 @@ class TopicState(NamedTuple):
     topic_type: str
     executing: bool = False
     queue_length: int = 0
-    document: Document | None = None
+    document: OpenDocument | None = None
 
 
 class Health(NamedTuple):
@@ -72,10 +72,10 @@ class Health(NamedTuple):
     connected_clients: int = 0
 
 
-def user(fields: dict[str, Any]) -> User:
+def user(fields: dict[str, Any]) -> RegisteredUser:
     """A user from its JSON object."""
     allowed = tuple(fields.get("allowedPaths") or ())
-    return User(fields["id"], fields["home"], allowed, fields.get("createdAt", ""))
+    return RegisteredUser(fields["id"], fields["home"], allowed, fields.get("createdAt", ""))
 
 
 def topic_state(fields: dict[str, Any]) -> TopicState:
@@ -104,5 +104,5 @@ def health(fields: dict[str, Any]) -> Health:
     )
 
 
-def _document(fields: dict[str, Any]) -> Document:
-    return Document(fields["uri"], fields.get("title"), fields.get("current_block"))
+def _document(fields: dict[str, Any]) -> OpenDocument:
+    return OpenDocument(fields["uri"], fields.get("title"), fields.get("current_block"))

@@ -81,7 +81,7 @@ def parse_action(ident: str, text: str) -> tuple[Action | None, list[tuple[int, 
     method = words[0].upper() if words else ""
     if method not in METHODS or len(words) < 2:
         return None, []
-    reader = _Reader(ident)
+    reader = _BlockReader(ident)
     target = words[1].strip() if method in ("CLI", "MCP") else reader.options(words[1])
     reader.rest(lines, at, http=method not in ("CLI", "MCP"))
     action = Action(
@@ -102,7 +102,7 @@ def _joined(lines: list[str], at: int) -> tuple[str, int]:
     return "".join(parts), at + 1
 
 
-class _Reader:
+class _BlockReader:
     """Collects what follows the first line."""
 
     def __init__(self, ident: str) -> None:

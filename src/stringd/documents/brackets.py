@@ -24,7 +24,7 @@ LONGEST_LABEL: Final = 999
 _OTHER_DIRECTIVE = re.compile(r"\[![^\[\]\n]*\]\([^\n]*\)[ \t\r]*(?:\n|\Z)")
 
 
-class Definition(Struct, frozen=True, gc=False):
+class LinkDefinition(Struct, frozen=True, gc=False):
     """A `[name]: url` line; shortcut definitions have a name that starts with `@`."""
 
     start: int
@@ -37,7 +37,7 @@ class Bracketed(NamedTuple):
     """What a text holds in brackets outside fences, each kind in document order."""
 
     directives: list[Directive]
-    definitions: list[Definition]
+    definitions: list[LinkDefinition]
     links: list[Link]
 
 
@@ -94,6 +94,6 @@ def _read_line(line: str, first: int, found: Bracketed) -> None:
             return
     elif (match := _DEFINITION.match(line, indent)) is not None:
         target = match[2] if match[2] is not None else match[3]
-        found.definitions.append(Definition(first, first + len(line), match[1], target))
+        found.definitions.append(LinkDefinition(first, first + len(line), match[1], target))
         return
     found.links.extend(links(line, first))

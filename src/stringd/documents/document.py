@@ -21,7 +21,7 @@ from stringd.documents.blocks import (
     marker_findings,
     markers,
 )
-from stringd.documents.brackets import Bracketed, Definition, bracketed
+from stringd.documents.brackets import Bracketed, LinkDefinition, bracketed
 from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
 from stringd.documents.directives import (
     RESERVED_MENU,
@@ -178,7 +178,7 @@ class Document:
         return next(named, None)
 
     @property
-    def definitions(self) -> list[Definition]:
+    def definitions(self) -> list[LinkDefinition]:
         """Reference definition lines, shortcut definitions among them."""
         return self._bracketed.definitions
 

@@ -76,7 +76,7 @@ def render(
     """
     loaded = menus or {}
     auto = AutoShortcuts({*document.shortcuts, *taken})
-    walk = _Walk(document, auto, MenuNames(loaded.values()), include)
+    walk = _RenderWalk(document, auto, MenuNames(loaded.values()), include)
     if block is not None:
         return Rendered(_finished(walk.block(block)), auto.targets)
     body = walk.region(document, document.body_start, len(document.source))
@@ -93,7 +93,9 @@ def render_text(text: str, taken: Collection[str] = ()) -> Rendered:
     """
     document = parse(text)
     auto = AutoShortcuts(taken)
-    body = _Walk(document, auto, MenuNames(()), None, data=True).region(document, 0, len(text))
+    body = _RenderWalk(document, auto, MenuNames(()), None, data=True).region(
+        document, 0, len(text)
+    )
     return Rendered(_finished(body), auto.targets)
 
 
@@ -149,7 +151,7 @@ _Change = tuple[int, int, Include | Link | str]
 
 
 @dataclass(slots=True)
-class _Walk:
+class _RenderWalk:
     """One rendering: shortcuts are numbered across everything it shows, top to bottom."""
 
     root: Document

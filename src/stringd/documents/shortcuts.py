@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from stringd.documents.brackets import Definition
+from stringd.documents.brackets import LinkDefinition
 from stringd.documents.diagnostics import Finding
 from stringd.documents.links import Link, one_line
 
@@ -65,7 +65,7 @@ class Defined(NamedTuple):
     findings: list[Finding]
 
 
-def define(inline: list[tuple[int, Shortcut]], lines: list[Definition]) -> Defined:
+def define(inline: list[tuple[int, Shortcut]], lines: list[LinkDefinition]) -> Defined:
     """Give every definition an id that resolves: first come, inline before reference lines."""
     by_id: dict[str, Shortcut] = {}
     defined = Defined(by_id, {}, [])

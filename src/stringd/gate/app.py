@@ -14,8 +14,8 @@ from stringd.gate.errors import TroubleError
 from stringd.gate.execute import Executor
 from stringd.gate.listener import Listener
 from stringd.gate.notify import Hook
-from stringd.gate.requests import RequestHandler
 from stringd.gate.server import Server
+from stringd.gate.session import Sessions
 from stringd.gate.settings import Settings
 from stringd.gate.terminal import Terminal, log
 
@@ -60,7 +60,7 @@ class _Gate:
         self._console = Console(terminal, _prompt_settings(settings))
         self._agent = "SSH_AUTH_SOCK" in env
         self._mode = "local" if env.get("DISPLAY") or env.get("WAYLAND_DISPLAY") else "remote"
-        self._handler = RequestHandler(
+        self._sessions = Sessions(
             self._console,
             Executor(settings.exec_timeout, env),
             self._audit,
@@ -70,7 +70,7 @@ class _Gate:
             log=self._log if settings.verbose else lambda _: None,
             columns=lambda: 80 if terminal is None else terminal.size.columns,
         )
-        self._server = Server(listener.socket, self._handler, self._log)
+        self._server = Server(listener.socket, self._sessions, self._log)
 
     def serve(self) -> signal.Signals | None:
         self._install_signals()
@@ -79,7 +79,7 @@ class _Gate:
         self._server.run()
         self._server.drain(DRAIN_SECONDS)
         how = "stop" if self._ending is None else self._ending.name
-        unrecorded = self._handler.refusals.unrecorded
+        unrecorded = self._sessions.refusals.unrecorded
         rest: dict[str, object] = {"unrecorded": unrecorded} if unrecorded else {}
         self._record("ended", {"pid": os.getpid(), "how": how} | rest)
         return self._ending

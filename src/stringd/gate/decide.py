@@ -10,7 +10,7 @@ out the single `Permit` the executor accepts.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, Protocol
 
 from stringd.gate.program import Program
 from stringd.gate.validate import ValidatedRequest
@@ -114,9 +114,23 @@ class Answer:
     note: str = ""
 
 
+class Policy(Protocol):
+    """Decides what needs no question. Rules and grants will live behind this."""
+
+    def consider(self, request: ValidatedRequest) -> Answer | None:
+        """An answer that is already settled, or None: ask the human."""
+
+
+class AskAlways:
+    """The policy without rules: every command is a question."""
+
+    def consider(self, request: ValidatedRequest) -> Answer | None:  # noqa: ARG002
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission to run exactly this request and these programs. Made by `Approval` alone."""
+    """Leave to run exactly this request with exactly these programs. Made by `Approval` alone."""
 
     request: ValidatedRequest
     programs: Sequence[Program]

@@ -1,4 +1,4 @@
-"""What can go wrong in the gate, translated to the wire in one place (`requests.py`).
+"""What can go wrong in the gate, translated to the wire in one place (`session.py`).
 
 GateError
 ├── RefusalError         the request is answered with `error` and this text

@@ -21,8 +21,8 @@ from stringd.gate.errors import TroubleError, os_text
 from stringd.gate.processes import ALL_SIGNALS, QUIET, Child, end
 from stringd.gate.resolve import confirm, resolve
 from stringd.gate.watch import READABLE, Watch
+from stringd.system.memory import keep_freed_memory
 from stringd.wire.gate import Stage
-from stringd.wire.memory import keep_freed_memory
 
 # A background process that keeps a pipe open must not hold up the answer.
 DRAIN_SECONDS: Final = 2.0

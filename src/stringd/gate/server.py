@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from stringd import __version__
 from stringd.gate.errors import BusyError, CallerGoneError, os_text
 from stringd.gate.question import Peer
-from stringd.gate.requests import Caller, RequestHandler
+from stringd.gate.session import Caller, Sessions
 from stringd.gate.watch import Signal, Watch
 from stringd.wire.gate import MAX_REQUEST_BYTES, Response, Status, encode_response
 from stringd.wire.jsonlines import FramingError, LineReader
@@ -53,10 +53,10 @@ class Server:
     """Serves a listening socket until `leave` is called."""
 
     def __init__(
-        self, listening: socket.socket, handler: RequestHandler, log: Callable[[str], None]
+        self, listening: socket.socket, sessions: Sessions, log: Callable[[str], None]
     ) -> None:
         self._listening = listening
-        self._handler = handler
+        self._sessions = sessions
         self._log = log
         self._selector = selectors.DefaultSelector()
         # A pipe, because a signal handler below Python's writes single bytes.
@@ -147,7 +147,7 @@ class Server:
         peer = self._peer(connection)
         if peer is None:
             connection.close()
-        elif self._handler.slots.are_full:
+        elif self._sessions.slots.are_full:
             self.answer(connection, str(BusyError()))
         else:
             self._make_room()
@@ -235,7 +235,7 @@ class Server:
 
         try:
             watch = Watch(connection, self.stopping)
-            self._handler.handle(line, Caller(peer, watch, reply, arrived))
+            self._sessions.handle(line, Caller(peer, watch, reply, arrived))
         except CallerGoneError:
             pass
         except Exception as error:  # noqa: BLE001  one request's crash must not take the gate along

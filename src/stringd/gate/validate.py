@@ -13,7 +13,7 @@ from typing import Final, final
 from stringd.gate.characters import is_clean
 from stringd.gate.errors import RefusalError
 from stringd.gate.instants import age_seconds, lead_seconds, parse_instant
-from stringd.wire.gate import Action, Request
+from stringd.wire.gate import Request, RequestAction
 
 MAX_AGE_SECONDS: Final = 60
 DEFAULT_MAX_FUTURE_SECONDS: Final = 5
@@ -42,7 +42,7 @@ class ValidatedRequest:
     privileged: bool
     forward_agent: bool
     version: str
-    action: Action
+    action: RequestAction
 
     def __init__(
         self,
@@ -69,14 +69,14 @@ def _objections(request: Request, now: int, max_future: int) -> Iterator[str]:
     yield from _pipeline_objections(request)
     yield from _text_objections(request)
     # A control action runs nothing, so what a command may have does not concern it.
-    is_exec = request.action is Action.EXEC
+    is_exec = request.action is RequestAction.EXEC
     yield from _privilege_objections(request) if is_exec else ()
     yield from _time_objections(request.time, now, max_future)
     yield from _env_objections(request.env) if is_exec else ()
 
 
 def _pipeline_objections(request: Request) -> Iterator[str]:
-    if request.action is Action.EXEC and not request.pipeline:
+    if request.action is RequestAction.EXEC and not request.pipeline:
         yield "pipeline must not be empty"
     for i, stage in enumerate(request.pipeline):
         if not stage:

@@ -3,7 +3,7 @@
 from typing import Any, Final, NamedTuple
 
 
-class Listed(NamedTuple):
+class ListedTool(NamedTuple):
     """A tool's name, title, description and the properties it takes, required ones first."""
 
     name: str
@@ -31,7 +31,7 @@ INSTRUCTIONS: Final = (
 )
 
 TOOLS: Final = (
-    Listed(
+    ListedTool(
         "string",
         "String",
         "Run one command in a topic. A topic is type:name and keeps its state between calls: "
@@ -42,7 +42,7 @@ TOOLS: Final = (
         {"topic": _FILLED, "cmd": _FILLED},
         ("topic", "cmd"),
     ),
-    Listed(
+    ListedTool(
         "execute",
         "Execute with approval",
         "Ask the user to let a command run, as root unless privileged is false. They see exactly "
@@ -61,7 +61,7 @@ TOOLS: Final = (
             "timeout": {"type": "integer", "description": "ms, default 120000, at most 600000"},
         },
     ),
-    Listed(
+    ListedTool(
         "run_strategy",
         "Run a strategy",
         "Start a run of a strategy, by name or path, and follow it until it ends, needs an answer "
@@ -69,14 +69,14 @@ TOOLS: Final = (
         {"strategy": _FILLED, "input": _TEXT},
         ("strategy",),
     ),
-    Listed(
+    ListedTool(
         "run_status",
         "Run status",
         "Where a run stands, what it waits for and its result. Without run_id: all runs.",
         {"run_id": _TEXT},
         read_only=True,
     ),
-    Listed(
+    ListedTool(
         "answer",
         "Answer a run",
         "Give the input or the answer to a question a run waits for; id tells which one when there "
@@ -84,14 +84,14 @@ TOOLS: Final = (
         {"run_id": _FILLED, "text": _TEXT, "id": _TEXT},
         ("run_id", "text"),
     ),
-    Listed(
+    ListedTool(
         "steer",
         "Steer a run",
         "Give a running run a text that its agent reads before its next step.",
         {"run_id": _FILLED, "text": _FILLED},
         ("run_id", "text"),
     ),
-    Listed(
+    ListedTool(
         "wait",
         "Wait",
         "Go on waiting for a call or a run that took long: handle is what it answered with, "

@@ -13,7 +13,7 @@ from stringd.client.gate import (
     NoAnswerError,
     starting,
 )
-from stringd.mcp.outcome import Outcome, ToolError, failed
+from stringd.mcp.outcome import ToolError, ToolOutcome, failed
 from stringd.wire.gate import Response, Stage, Status
 
 SESSION: Final = "stringd-mcp"
@@ -51,7 +51,7 @@ class ExecuteArguments(msgspec.Struct, forbid_unknown_fields=True):
     timeout: Annotated[int, msgspec.Meta(ge=1)] = DEFAULT_TIMEOUT_MS
 
 
-async def execute(socket: str, arguments: ExecuteArguments) -> Outcome:
+async def execute(socket: str, arguments: ExecuteArguments) -> ToolOutcome:
     """Ask the human, run what was approved, and say how it ended. Raises `ToolError`."""
     pipeline = _pipeline(socket, arguments)
     seconds = min(arguments.timeout, MAX_TIMEOUT_MS) / 1000
@@ -91,7 +91,7 @@ def _not_running(socket: str) -> ToolError:
     return ToolError(NOT_RUNNING.format(path=socket, command=starting(socket)))
 
 
-def outcome(response: Response) -> Outcome:
+def outcome(response: Response) -> ToolOutcome:
     """What the model reads about a response."""
     if response.status is Status.DENIED:
         note = f"\nThe user added: {response.decision_note}" if response.decision_note else ""
@@ -104,14 +104,14 @@ def outcome(response: Response) -> Outcome:
     return _ran(response)
 
 
-def _ran(response: Response) -> Outcome:
+def _ran(response: Response) -> ToolOutcome:
     stages = response.stages
     parts = [*_output(response), *_remarks(response)]
     codes = [stage.exit_code for stage in stages]
     if not parts or any(codes):
         shown = ", ".join(map(str, codes)) or "0"
         parts.append(f"[exit codes: {shown}]" if len(codes) > 1 else f"[exit code: {shown}]")
-    return Outcome(tuple(parts), is_error=bool(codes) and codes[-1] != 0)
+    return ToolOutcome(tuple(parts), is_error=bool(codes) and codes[-1] != 0)
 
 
 def _output(response: Response) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from secrets import token_hex
 from typing import Any, Final
 
-from stringd.mcp.outcome import Outcome, ToolError, failed, said
+from stringd.mcp.outcome import ToolError, ToolOutcome, failed, said
 
 MAX_FINISHED: Final = 256
 """Outcomes kept for callers that have not come back; past this many the oldest are forgotten."""
@@ -23,7 +23,7 @@ Report = Callable[[float, str], Awaitable[None]]
 class Job:
     """Work under way for one user."""
 
-    def __init__(self, user_id: str, what: str, task: "asyncio.Task[Outcome]") -> None:
+    def __init__(self, user_id: str, what: str, task: "asyncio.Task[ToolOutcome]") -> None:
         self.handle = f"job-{token_hex(6)}"
         self.user_id = user_id
         self.what = what
@@ -43,8 +43,8 @@ class Jobs:
         self._left: dict[str, Job] = {}
 
     async def run(
-        self, user_id: str, what: str, work: Coroutine[Any, Any, Outcome], report: Report
-    ) -> Outcome:
+        self, user_id: str, what: str, work: Coroutine[Any, Any, ToolOutcome], report: Report
+    ) -> ToolOutcome:
         """The outcome of the work, or a handle once the holding time is over."""
         job = Job(user_id, what, asyncio.ensure_future(work))
         try:
@@ -58,7 +58,7 @@ class Jobs:
             self._left[job.handle] = job
         return outcome or still_running(job)
 
-    async def resume(self, user_id: str, handle: str, report: Report) -> Outcome:
+    async def resume(self, user_id: str, handle: str, report: Report) -> ToolOutcome:
         """Wait for a job again. Raises `ToolError` for a handle that names none."""
         job = self._left.get(handle)
         if job is None or job.user_id != user_id:
@@ -75,7 +75,7 @@ class Jobs:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _wait(self, job: Job, report: Report) -> Outcome | None:
+    async def _wait(self, job: Job, report: Report) -> ToolOutcome | None:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._hold
         beat = FIRST_BEAT_SECONDS
@@ -99,7 +99,7 @@ class Jobs:
             del self._left[handle]
 
 
-def still_running(job: Job) -> Outcome:
+def still_running(job: Job) -> ToolOutcome:
     """What a caller is told whose time is over before the work is."""
     return said(
         f"[still running after {job.seconds:.0f} s: {job.what}]\n"

@@ -6,7 +6,7 @@ MAX_CHARACTERS: Final = 200_000
 """More than this in one part helps no model, and clients refuse events of a megabyte."""
 
 
-class Outcome(NamedTuple):
+class ToolOutcome(NamedTuple):
     """The text parts of a tool's result."""
 
     parts: tuple[str, ...]
@@ -17,14 +17,14 @@ class ToolError(Exception):
     """A call that cannot be done as asked; the text tells the model why and what to do."""
 
 
-def said(*parts: str) -> Outcome:
+def said(*parts: str) -> ToolOutcome:
     """A good outcome."""
-    return Outcome(parts)
+    return ToolOutcome(parts)
 
 
-def failed(text: str) -> Outcome:
+def failed(text: str) -> ToolOutcome:
     """A bad outcome."""
-    return Outcome((text,), is_error=True)
+    return ToolOutcome((text,), is_error=True)
 
 
 def shortened(text: str) -> str:

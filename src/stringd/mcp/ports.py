@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from stringd.wire.runs.requests import ClientMessage
 
 
-class Caller(NamedTuple):
+class McpCaller(NamedTuple):
     """Who calls: what the client program, never the model, said about itself."""
 
     user_id: str
@@ -18,7 +18,7 @@ class Caller(NamedTuple):
     """The tools this client wants; None means all."""
 
 
-class Page(NamedTuple):
+class ResourcePage(NamedTuple):
     """A document open in a topic."""
 
     topic: str
@@ -29,10 +29,10 @@ class Page(NamedTuple):
 class Commands(Protocol):
     """Topics and the commands that run in them."""
 
-    async def run(self, caller: Caller, topic: str, cmd: str) -> "Result":
+    async def run(self, caller: McpCaller, topic: str, cmd: str) -> "Result":
         """Run a command in its topic's turn. Raises `InvalidTopicError`."""
 
-    def pages(self, caller: Caller) -> list[Page]:
+    def pages(self, caller: McpCaller) -> list[ResourcePage]:
         """The documents the caller's topics show."""
 
 
@@ -49,7 +49,7 @@ class RunsConnection(Protocol):
         """Leave; the runs go on."""
 
 
-class Runs(Protocol):
+class RunsPort(Protocol):
     """The runs of this daemon."""
 
     async def connect(self) -> RunsConnection:
@@ -63,10 +63,10 @@ class RunsGoneError(Exception):
     """The runs have ended: the daemon is stopping."""
 
 
-class Ports(NamedTuple):
+class McpPorts(NamedTuple):
     """Everything the server is assembled from; `hold` is how many seconds a call may last."""
 
     commands: Commands
-    runs: Runs
+    runs: RunsPort
     hold: float
     gate_socket: str

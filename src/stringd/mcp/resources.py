@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from stringd.mcp.outcome import ToolError
-from stringd.mcp.ports import Caller, Ports
+from stringd.mcp.ports import McpCaller, McpPorts
 from stringd.mcp.run_tools import RunStatusArguments, RunTools
 from stringd.wire.result import response_text
 from stringd.wire.topic import InvalidTopicError
@@ -14,7 +14,7 @@ RUNS: Final = "string://runs/"
 MAX_RUNS: Final = 100
 
 
-class Listed(NamedTuple):
+class ListedResource(NamedTuple):
     """A resource as clients list it."""
 
     uri: str
@@ -23,7 +23,7 @@ class Listed(NamedTuple):
     mime_type: str
 
 
-class Template(NamedTuple):
+class AddressTemplate(NamedTuple):
     """How resources of a kind are named."""
 
     uri_template: str
@@ -33,8 +33,10 @@ class Template(NamedTuple):
 
 
 TEMPLATES: Final = (
-    Template(f"{TOPICS}{{topic}}", "Open document", "the document a topic shows", "text/markdown"),
-    Template(f"{RUNS}{{run_id}}", "Run", "where a run stands, and its result", "text/plain"),
+    AddressTemplate(
+        f"{TOPICS}{{topic}}", "Open document", "the document a topic shows", "text/markdown"
+    ),
+    AddressTemplate(f"{RUNS}{{run_id}}", "Run", "where a run stands, and its result", "text/plain"),
 )
 
 
@@ -45,15 +47,15 @@ class UnknownResourceError(Exception):
 class Resources:
     """Open documents by their topic, runs by their id."""
 
-    def __init__(self, ports: Ports, runs: RunTools) -> None:
+    def __init__(self, ports: McpPorts, runs: RunTools) -> None:
         self._ports = ports
         self._runs = runs
 
-    async def list(self, caller: Caller) -> list[Listed]:
+    async def list(self, caller: McpCaller) -> list[ListedResource]:
         """The documents the caller's topics show, and the newest runs."""
         pages = self._ports.commands.pages(caller)
         found = [
-            Listed(
+            ListedResource(
                 TOPICS + quote(page.topic, safe=":"),
                 page.title or page.topic,
                 f"{page.uri}, open in {page.topic}",
@@ -63,10 +65,12 @@ class Resources:
         ]
         for run in (await self._runs.known())[:MAX_RUNS]:
             what = f"run of {run.strategy_name}, {run.status}"
-            found.append(Listed(RUNS + quote(run.run_id, safe=""), run.run_id, what, "text/plain"))
+            found.append(
+                ListedResource(RUNS + quote(run.run_id, safe=""), run.run_id, what, "text/plain")
+            )
         return found
 
-    async def read(self, caller: Caller, uri: str) -> tuple[str, str]:
+    async def read(self, caller: McpCaller, uri: str) -> tuple[str, str]:
         """The text and type of a resource. Raises `UnknownResourceError`."""
         if uri.startswith(TOPICS):
             return await self._page(caller, unquote(uri.removeprefix(TOPICS))), "text/markdown"
@@ -74,7 +78,7 @@ class Resources:
             return await self._run(unquote(uri.removeprefix(RUNS))), "text/plain"
         raise UnknownResourceError(uri)
 
-    async def _page(self, caller: Caller, topic: str) -> str:
+    async def _page(self, caller: McpCaller, topic: str) -> str:
         if topic not in {page.topic for page in self._ports.commands.pages(caller)}:
             raise UnknownResourceError(TOPICS + topic)
         try:

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from stringd.mcp.outcome import ToolError
-from stringd.mcp.ports import Runs, RunsConnection
+from stringd.mcp.ports import RunsConnection, RunsPort
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 
@@ -52,7 +52,7 @@ def prompt_id(prompt: Prompt) -> str:
 class RunClient:
     """One connection, used as `async with`."""
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: RunsPort) -> None:
         self._runs = runs
         # Broadcasts echo the id of whoever caused them: ours must be nobody else's.
         self._name = f"mcp-{uuid4().hex}"

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import UNSET
 
 from stringd.mcp.jobs import BEAT_SECONDS, Report
-from stringd.mcp.outcome import Outcome, ToolError, failed, said
-from stringd.mcp.ports import Caller, Runs
+from stringd.mcp.outcome import ToolError, ToolOutcome, failed, said
+from stringd.mcp.ports import McpCaller, RunsPort
 from stringd.mcp.run_client import Prompt, RunClient, Standing, prompt_id
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
@@ -50,13 +50,13 @@ class SteerArguments(msgspec.Struct, forbid_unknown_fields=True):
 class RunTools:
     """Each method is one tool; `hold` is how many seconds a call may last."""
 
-    def __init__(self, runs: Runs, hold: float) -> None:
+    def __init__(self, runs: RunsPort, hold: float) -> None:
         self._runs = runs
         self._hold = hold
 
     async def run_strategy(
-        self, caller: Caller, arguments: RunStrategyArguments, report: Report
-    ) -> Outcome:
+        self, caller: McpCaller, arguments: RunStrategyArguments, report: Report
+    ) -> ToolOutcome:
         """Start a run and follow it."""
         path = await self._runs.find(arguments.strategy, caller.cwd)
         async with RunClient(self._runs) as client:
@@ -72,14 +72,14 @@ class RunTools:
             await client.tell(r.StartRun(run_id=prepared.run_id, input=arguments.input))
             return await self._follow(client, standing, report)
 
-    async def run_status(self, arguments: RunStatusArguments) -> Outcome:
+    async def run_status(self, arguments: RunStatusArguments) -> ToolOutcome:
         """Where one run stands, or which runs there are."""
         if not arguments.run_id:
             return await self._list()
         async with RunClient(self._runs) as client:
             return describe(await client.standing(arguments.run_id))
 
-    async def wait(self, run_id: str, report: Report) -> Outcome:
+    async def wait(self, run_id: str, report: Report) -> ToolOutcome:
         """Follow a run that is under way."""
         async with RunClient(self._runs) as client:
             standing = await client.standing(run_id)
@@ -93,7 +93,7 @@ class RunTools:
                 return outcome
         return await self.run_status(RunStatusArguments(run_id))
 
-    async def answer(self, arguments: AnswerArguments) -> Outcome:
+    async def answer(self, arguments: AnswerArguments) -> ToolOutcome:
         """Give the text a run waits for."""
         async with RunClient(self._runs) as client:
             standing = await client.standing(arguments.run_id)
@@ -106,7 +106,7 @@ class RunTools:
             f'Call wait with handle "{arguments.run_id}" to go on.'
         )
 
-    async def steer(self, arguments: SteerArguments) -> Outcome:
+    async def steer(self, arguments: SteerArguments) -> ToolOutcome:
         """Give a running run a text for the agent at work, or the next one."""
         async with RunClient(self._runs) as client:
             await client.tell(
@@ -121,14 +121,14 @@ class RunTools:
             assert isinstance(listed, m.RunList)
             return listed.runs
 
-    async def _list(self) -> Outcome:
+    async def _list(self) -> ToolOutcome:
         runs = await self.known()
         lines = [f"{run.run_id}  {run.status}  {run.strategy_name}" for run in runs[:50]]
         if len(runs) > len(lines):
             lines.append(f"… and {len(runs) - len(lines)} older ones")
         return said("\n".join(lines) or "No runs yet. Start one with run_strategy.")
 
-    async def _follow(self, client: RunClient, standing: Standing, report: Report) -> Outcome:
+    async def _follow(self, client: RunClient, standing: Standing, report: Report) -> ToolOutcome:
         loop = asyncio.get_running_loop()
         started = loop.time()
         while not standing.finished and not standing.waits:
@@ -142,7 +142,7 @@ class RunTools:
         return describe(standing)
 
 
-def describe(standing: Standing) -> Outcome:
+def describe(standing: Standing) -> ToolOutcome:
     """What the model reads about a run."""
     name = f"Run {standing.run_id} ({standing.strategy})"
     if standing.status == "completed":
@@ -163,7 +163,7 @@ def describe(standing: Standing) -> Outcome:
     return said("\n".join(lines))
 
 
-async def _at_hand(client: RunClient, caller: Caller) -> str:
+async def _at_hand(client: RunClient, caller: McpCaller) -> str:
     """Which strategies could have been meant."""
     found = await client.ask(r.DiscoverStrategies(cwd=caller.cwd or UNSET))
     assert isinstance(found, m.DiscoveredStrategies)

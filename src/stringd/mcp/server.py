@@ -10,8 +10,8 @@ from mcp.shared.exceptions import MCPError
 
 from stringd import __version__
 from stringd.mcp import catalog
-from stringd.mcp.outcome import Outcome, shortened
-from stringd.mcp.ports import Caller, Ports
+from stringd.mcp.outcome import ToolOutcome, shortened
+from stringd.mcp.ports import McpCaller, McpPorts
 from stringd.mcp.resources import TEMPLATES, Resources, UnknownResourceError
 from stringd.mcp.tools import Tools
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 10 * 1024 * 1024
 
-WhoCalls = Callable[[Any], Caller]
+WhoCalls = Callable[[Any], McpCaller]
 """The caller a request comes from; it is handed the HTTP request."""
 
 
 class McpServer:
     """Our tools and resources as an ASGI application: `manager.handle_request`."""
 
-    def __init__(self, ports: Ports, who_calls: WhoCalls) -> None:
+    def __init__(self, ports: McpPorts, who_calls: WhoCalls) -> None:
         self._tools = Tools(ports)
         self._resources = Resources(ports, self._tools.runs)
         self._who_calls = who_calls
@@ -100,7 +100,7 @@ class McpServer:
         return types.ReadResourceResult(contents=[contents])
 
 
-def _listed(tool: catalog.Listed) -> types.Tool:
+def _listed(tool: catalog.ListedTool) -> types.Tool:
     hints = types.ToolAnnotations(read_only_hint=True) if tool.read_only else None
     return types.Tool(
         name=tool.name,
@@ -111,7 +111,7 @@ def _listed(tool: catalog.Listed) -> types.Tool:
     )
 
 
-def _result(outcome: Outcome) -> types.CallToolResult:
+def _result(outcome: ToolOutcome) -> types.CallToolResult:
     parts: list[types.ContentBlock] = [
         types.TextContent(text=shortened(part)) for part in outcome.parts
     ]

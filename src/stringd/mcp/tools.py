@@ -8,8 +8,8 @@ import msgspec
 
 from stringd.mcp.gate import ExecuteArguments, execute
 from stringd.mcp.jobs import Jobs, Report
-from stringd.mcp.outcome import Outcome, ToolError, failed
-from stringd.mcp.ports import Caller, Ports, RunsGoneError
+from stringd.mcp.outcome import ToolError, ToolOutcome, failed
+from stringd.mcp.ports import McpCaller, McpPorts, RunsGoneError
 from stringd.mcp.run_tools import (
     AnswerArguments,
     RunStatusArguments,
@@ -39,7 +39,7 @@ class WaitArguments(msgspec.Struct, forbid_unknown_fields=True):
 class Tools:
     """Every tool of the server."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: McpPorts) -> None:
         self._ports = ports
         self._jobs = Jobs(ports.hold)
         self.runs = RunTools(ports.runs, ports.hold)
@@ -49,8 +49,8 @@ class Tools:
         await self._jobs.close()
 
     async def call(
-        self, caller: Caller, name: str, arguments: Mapping[str, Any], report: Report
-    ) -> Outcome:
+        self, caller: McpCaller, name: str, arguments: Mapping[str, Any], report: Report
+    ) -> ToolOutcome:
         """The outcome of one call; what cannot be done is an outcome too."""
         try:
             return await self._call(caller, name, arguments, report)
@@ -60,8 +60,8 @@ class Tools:
             return failed("The daemon is stopping.")
 
     async def _call(
-        self, caller: Caller, name: str, arguments: Mapping[str, Any], report: Report
-    ) -> Outcome:
+        self, caller: McpCaller, name: str, arguments: Mapping[str, Any], report: Report
+    ) -> ToolOutcome:
         match name:
             case "string":
                 return await self._string(caller, _read(arguments, StringArguments), report)
@@ -80,39 +80,43 @@ class Tools:
                 return await self.runs.steer(_read(arguments, SteerArguments))
         raise ToolError(f"Unknown tool: {name}")
 
-    async def _string(self, caller: Caller, arguments: StringArguments, report: Report) -> Outcome:
+    async def _string(
+        self, caller: McpCaller, arguments: StringArguments, report: Report
+    ) -> ToolOutcome:
         try:
             topic = parse_topic(arguments.topic).canonical
         except InvalidTopicError as error:
             return block(arguments.topic, Result.error("INVALID_TARGET", str(error)))
 
-        async def run() -> Outcome:
+        async def run() -> ToolOutcome:
             return block(topic, await self._ports.commands.run(caller, topic, arguments.cmd))
 
         what = f"{topic} {command_label(arguments.cmd)}"
         return await self._jobs.run(caller.user_id, what, run(), report)
 
     async def _execute(
-        self, caller: Caller, arguments: ExecuteArguments, report: Report
-    ) -> Outcome:
+        self, caller: McpCaller, arguments: ExecuteArguments, report: Report
+    ) -> ToolOutcome:
         socket = _gate_socket(caller, self._ports.gate_socket)
         work = execute(socket, arguments)
         return await self._jobs.run(
             caller.user_id, "waiting for the user and the command", work, report
         )
 
-    async def _wait(self, caller: Caller, arguments: WaitArguments, report: Report) -> Outcome:
+    async def _wait(
+        self, caller: McpCaller, arguments: WaitArguments, report: Report
+    ) -> ToolOutcome:
         if arguments.handle.startswith(_JOB):
             return await self._jobs.resume(caller.user_id, arguments.handle, report)
         return await self.runs.wait(arguments.handle, report)
 
 
-def block(topic: str, result: Result) -> Outcome:
+def block(topic: str, result: Result) -> ToolOutcome:
     """A command's reply as the model reads it."""
-    return Outcome((chanflow.encode(topic, response_text(result)),), is_error=not result.ok)
+    return ToolOutcome((chanflow.encode(topic, response_text(result)),), is_error=not result.ok)
 
 
-def _gate_socket(caller: Caller, usual: str) -> str:
+def _gate_socket(caller: McpCaller, usual: str) -> str:
     """Where the caller's gate listens: where it says, at the usual place, or in its project."""
     if caller.gate_socket:
         return caller.gate_socket

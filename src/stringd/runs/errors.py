@@ -13,35 +13,35 @@ RunsError
 """
 
 
-class RunsError(Exception):
+class RunServiceError(Exception):
     """Base of everything this room raises on purpose. `code` is what the wire shows."""
 
     code = "INTERNAL_ERROR"
 
 
-class StrategyFileError(RunsError):
+class StrategyFileError(RunServiceError):
     """A file the author can mend; the text names the file, the line and the column when known."""
 
     code = "PREPARE_FAILED"
 
 
-class PrepareError(RunsError):
+class PrepareError(RunServiceError):
     code = "PREPARE_FAILED"
 
 
-class StartError(RunsError):
+class StartError(RunServiceError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-class RefusedError(RunsError):
+class RefusedError(RunServiceError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-class ExecutionError(RunsError):
+class ExecutionError(RunServiceError):
     code = "EXECUTION_ERROR"
 
 

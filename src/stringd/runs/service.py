@@ -8,33 +8,33 @@ from typing import Final
 
 from msgspec import UNSET
 
-from stringd.runs.answers import Answers
-from stringd.runs.audience import Client
-from stringd.runs.conduct import Conduct
-from stringd.runs.dispatch import Dispatcher, Handlers
-from stringd.runs.equipment import Equipment
+from stringd.runs.agents.extensions import Registry
+from stringd.runs.agents.templates import Templates
+from stringd.runs.engine.config import Equipment, Surroundings
+from stringd.runs.engine.executor import RunExecutor
+from stringd.runs.engine.live_runs import LiveRuns
+from stringd.runs.engine.loading import load
+from stringd.runs.engine.pruning import KEEP_EVENTS, Pruning
+from stringd.runs.engine.run import RunSettings
+from stringd.runs.engine.slots import RunSlots
 from stringd.runs.errors import RefusedError
-from stringd.runs.execution import Executor
-from stringd.runs.files import FileRunStore
-from stringd.runs.history import History
-from stringd.runs.journal import read_journal
-from stringd.runs.known import KnownRuns
-from stringd.runs.mcp.handlers import McpHandlers
+from stringd.runs.handlers.answers import Answers
+from stringd.runs.handlers.archive import RunArchive
+from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.control import RunControl
+from stringd.runs.handlers.dispatch import Dispatcher, Handlers
+from stringd.runs.handlers.mcp_servers import McpHandlers
+from stringd.runs.handlers.prepare import Preparation
+from stringd.runs.handlers.subscriptions import join, leave, replay
 from stringd.runs.mcp.servers import RunServers
-from stringd.runs.models.providers import ProviderDirectory
-from stringd.runs.models.registry import Models
-from stringd.runs.preparation import Preparation
-from stringd.runs.prepare import Surroundings, load
-from stringd.runs.pruning import KEEP_EVENTS, Pruning
-from stringd.runs.registry import Registry
-from stringd.runs.run import RunSettings
+from stringd.runs.models.directory import ProviderDirectory
+from stringd.runs.models.resolve import Models
+from stringd.runs.record.events import PromptAsked
+from stringd.runs.record.file_store import FileRunStore
+from stringd.runs.record.resume import read_journal
+from stringd.runs.record.store import RunStore
 from stringd.runs.sideline import Sideline
-from stringd.runs.slots import Slots
-from stringd.runs.store import RunStore
 from stringd.runs.strategy.definition import Strategy
-from stringd.runs.strategy.templates import Templates
-from stringd.runs.subscriptions import join, leave, replay
-from stringd.runs.timeline import PromptAsked
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import RunSummary
 
@@ -72,18 +72,18 @@ class RunService:
             data_dir, project_dir, self.registry, equipment or Equipment(data_dir), model_override
         )
         self._store: RunStore = store or FileRunStore(data_dir / "runs")
-        self._slots = Slots(max_running)
-        executor = Executor(
+        self._slots = RunSlots(max_running)
+        executor = RunExecutor(
             self._store,
             self.models,
             Templates(frozenset(template_filters)),
             concurrent_broadcast=concurrent_broadcast,
             slots=self._slots,
         )
-        self._known = KnownRuns()
-        self._clients: dict[Client, None] = {}
+        self._known = LiveRuns()
+        self._clients: dict[RunsClient, None] = {}
         self._preparation = Preparation(self._known, self._around, self._store)
-        self._conduct = Conduct(self._known, executor, self._store)
+        self._conduct = RunControl(self._known, executor, self._store)
         self._pruning = Pruning(self._store, self._known, keep_events)
         self._pruner: asyncio.Task[None] | None = None
         self._dispatcher = Dispatcher(self._handlers(), self.disconnect)
@@ -140,15 +140,15 @@ class RunService:
             for task in late:
                 task.cancel()
 
-    def connect(self, wake: Callable[[], None], **limits: int) -> Client:
+    def connect(self, wake: Callable[[], None], **limits: int) -> RunsClient:
         """A new client; `wake` is called when it has frames to take."""
         if self.models.directory is not None:
             self.models.directory.renew_catalog()
-        client = Client(self._dispatcher, wake, **limits)
+        client = RunsClient(self._dispatcher, wake, **limits)
         self._clients[client] = None
         return client
 
-    def disconnect(self, client: Client) -> None:
+    def disconnect(self, client: RunsClient) -> None:
         """Take a client off every run; the runs go on."""
         self._clients.pop(client, None)
         for run_id in client.runs:
@@ -165,7 +165,7 @@ class RunService:
 
     def _handlers(self) -> Handlers:
         conduct, answers = self._conduct, Answers(self._known, self._store)
-        around, history = self._around, History(self._known, self._store)
+        around, history = self._around, RunArchive(self._known, self._store)
         directory = self.models.directory or ProviderDirectory(around.data_dir)
         sideline = Sideline(around.data_dir, around.project_dir, directory)
         mcp = McpHandlers(
@@ -198,7 +198,7 @@ class RunService:
             },
         )
 
-    def _subscribe(self, request: requests.Subscribe, client: Client) -> None:
+    def _subscribe(self, request: requests.Subscribe, client: RunsClient) -> None:
         """Follow a run this process knows. Raises `RefusedError`."""
         run = self._known.get(request.run_id)
         if run is None:
@@ -210,7 +210,7 @@ class RunService:
         else:
             replay(self._known, request.run_id, client, request.from_seq)
 
-    def _unsubscribe(self, request: requests.Unsubscribe, client: Client) -> None:
+    def _unsubscribe(self, request: requests.Unsubscribe, client: RunsClient) -> None:
         """Stop following; never an error."""
         leave(request.run_id, self._known.get(request.run_id), client)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from stringd.runs.audience import Client
 from stringd.runs.errors import RefusedError
+from stringd.runs.handlers.client import RunsClient
 from stringd.runs.models.credentials import (
     ApiKey,
     Credential,
@@ -16,13 +16,13 @@ from stringd.runs.models.credentials import (
     OauthToken,
     VaultError,
 )
-from stringd.runs.models.providers import ProviderDirectory
+from stringd.runs.models.directory import ProviderDirectory
 from stringd.runs.strategy.discover import Found, discover
-from stringd.runs.trash import Trash
+from stringd.runs.tools.trash import Trash
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.catalog import DiscoveredStrategy, StrategyWarning, TrashWorkspace
 
-Handler = Callable[[Any, Client], Awaitable[messages.Message | None]]
+Handler = Callable[[Any, RunsClient], Awaitable[messages.Message | None]]
 
 
 class Sideline:
@@ -51,31 +51,31 @@ class Sideline:
         }
 
     async def _list_providers(
-        self, request: requests.ListProviders, _client: Client
+        self, request: requests.ListProviders, _client: RunsClient
     ) -> messages.Message:
         found = await self._directory.infos(_given(request.scope), ask=request.live)
         return messages.ProviderList(providers=found)
 
     async def _available_models(
-        self, request: requests.GetAvailableModels, _client: Client
+        self, request: requests.GetAvailableModels, _client: RunsClient
     ) -> messages.Message:
         wanted, scope = _given(request.model_id) or "", _given(request.scope)
         return messages.AvailableModels(models=await self._directory.available(wanted, scope))
 
     async def _register_provider(
-        self, request: requests.RegisterProvider, _client: Client
+        self, request: requests.RegisterProvider, _client: RunsClient
     ) -> messages.Message:
         self._directory.register(request.provider_id)
         return messages.ProviderRegistered(provider_id=request.provider_id)
 
     async def _unregister_provider(
-        self, request: requests.UnregisterProvider, _client: Client
+        self, request: requests.UnregisterProvider, _client: RunsClient
     ) -> messages.Message:
         self._directory.unregister(request.provider_id)
         return messages.ProviderUnregistered(provider_id=request.provider_id)
 
     async def _set_credential(
-        self, request: requests.SetCredential, _client: Client
+        self, request: requests.SetCredential, _client: RunsClient
     ) -> messages.Message:
         credential = _credential(request)
         try:
@@ -88,7 +88,9 @@ class Sideline:
             provider_id=request.provider_id, credential_type=request.credential_type
         )
 
-    async def _trash_list(self, request: requests.TrashList, _client: Client) -> messages.Message:
+    async def _trash_list(
+        self, request: requests.TrashList, _client: RunsClient
+    ) -> messages.Message:
         cwd = _given(request.cwd) or str(self._project_dir)
         entries = await asyncio.to_thread(self._trash(cwd).entries)
         return messages.TrashListResult(
@@ -98,19 +100,21 @@ class Sideline:
         )
 
     async def _trash_restore(
-        self, request: requests.TrashRestore, _client: Client
+        self, request: requests.TrashRestore, _client: RunsClient
     ) -> messages.Message:
         trash, target = self._trash(request.cwd), _given(request.target_path)
         restored = await asyncio.to_thread(trash.restore, request.trash_path, target or None)
         return messages.TrashRestoreResult(restored=str(restored), from_=request.trash_path)
 
-    async def _trash_clear(self, request: requests.TrashClear, _client: Client) -> messages.Message:
+    async def _trash_clear(
+        self, request: requests.TrashClear, _client: RunsClient
+    ) -> messages.Message:
         trash = self._trash(_given(request.cwd) or str(self._project_dir))
         cleared, freed = await asyncio.to_thread(trash.clear)
         return messages.TrashClearResult(cleared=cleared, bytes_freed=freed)
 
     async def _discover(
-        self, request: requests.DiscoverStrategies, _client: Client
+        self, request: requests.DiscoverStrategies, _client: RunsClient
     ) -> messages.Message:
         cwd = self._project_dir / (_given(request.cwd) or "")
         found = await asyncio.to_thread(discover, cwd, self._data_dir)
@@ -134,7 +138,7 @@ def _discovered(found: Found) -> DiscoveredStrategy:
     )
 
 
-async def _no_hub(_request: requests.Request, _client: Client) -> messages.Message:
+async def _no_hub(_request: requests.RunsRequest, _client: RunsClient) -> messages.Message:
     """This daemon installs no packages of strategies by itself."""
     raise RefusedError("NOT_IMPLEMENTED", "Hub manager is unavailable")
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from stringd.runtime.commands import act, bash, dispatch
+from stringd.runtime.commands import act, bash
+from stringd.runtime.commands.table import dispatch
 from stringd.runtime.errors import CommandError
-from stringd.runtime.session import Session, Slot
+from stringd.runtime.topics.session import Session, Slot
 from stringd.runtime.workspace import Workspace
 from stringd.wire.exec import Meta
 from stringd.wire.result import Result
@@ -60,7 +61,7 @@ class Runtime(Workspace):
         None for everything else.
         """
         session = slot.session
-        if session is None or not bash.meddles(session, text, slot.queue.length):
+        if session is None or not bash.bypasses_queue(session, text, slot.queue.length):
             return None
         return self._finish(slot, session, bash.bash(self, session, text, cwd))
 

@@ -8,15 +8,15 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from os.path import realpath
 from typing import TYPE_CHECKING
 
-from stringd.actions.fetch import Fetcher
 from stringd.actions.run import Engine
-from stringd.runtime import undo
-from stringd.runtime.document_cache import DocumentCache
+from stringd.net.fetch import Fetcher
+from stringd.runtime.editing import undo_store
 from stringd.runtime.errors import UnknownUserError
-from stringd.runtime.mcp_servers import McpServers
-from stringd.runtime.session import Session, Slot
-from stringd.runtime.store import SessionStore, restored
-from stringd.runtime.users import Registration, UserRegistry
+from stringd.runtime.packages.mcp_servers import McpServers
+from stringd.runtime.pages.cache import DocumentCache
+from stringd.runtime.topics.session import Session, Slot
+from stringd.runtime.topics.store import SessionStore, restored
+from stringd.runtime.topics.users import Registration, UserRegistry
 from stringd.wire.topic import Topic, parse_topic
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Workspace:
         registration = self.users.register(user_id, home, allowed_paths)
         if registration.moved:
             self._store.delete_user(user_id)
-            undo.forget_user(self.settings.data_dir, user_id)
+            undo_store.forget_user(self.settings.data_dir, user_id)
             return registration, self._forget_all(user_id)
         for slot in self._slots.get(user_id, {}).values():
             if slot.session is not None:
@@ -67,7 +67,7 @@ class Workspace:
     def remove_user(self, user_id: str) -> tuple[bool, list[Session]]:
         """Drop a user's record and state. The sessions returned must be released."""
         self._store.delete_user(user_id)
-        undo.forget_user(self.settings.data_dir, user_id)
+        undo_store.forget_user(self.settings.data_dir, user_id)
         return self.users.remove(user_id), self._forget_all(user_id)
 
     def slot(self, user_id: str, topic: Topic) -> Slot:
@@ -109,13 +109,13 @@ class Workspace:
             return None
         session, slot.session = slot.session, None
         self._store.delete(user_id, topic)
-        undo.forget(self.settings.data_dir, session)
+        undo_store.forget(self.settings.data_dir, session)
         self._discard_if_idle(slot)
         return session
 
     def erase(self, session: Session) -> None:
         """Leave nothing on disk of what a closed topic held; the topic itself stays."""
-        undo.forget(self.settings.data_dir, session)
+        undo_store.forget(self.settings.data_dir, session)
         self._store.delete(session.user.id, session.topic)
         session.stored = None
 

@@ -9,45 +9,45 @@ from typing import TYPE_CHECKING
 from stringd.runtime.runtime import Runtime
 from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
-from stringd.server.connection import not_an_upgrade
 from stringd.server.exec import ExecEndpoint
-from stringd.server.guard import Guard
-from stringd.server.http import (
+from stringd.server.guard import RequestGuard
+from stringd.server.http.connection import not_an_upgrade
+from stringd.server.http.messages import (
     ClientGone,
     HttpError,
-    Request,
-    Response,
+    HttpRequest,
+    HttpResponse,
     empty_response,
     error_response,
     json_response,
     text_response,
 )
-from stringd.server.runs import Runs
-from stringd.server.turns import Turns
+from stringd.server.runs import RunsEndpoint
+from stringd.server.turns import TopicTurns
 
 if TYPE_CHECKING:
-    from stringd.runs.tools.desk import Ports
+    from stringd.runs.tools.context import DaemonPorts
     from stringd.server.log import EventLog
-    from stringd.server.settings import Settings
+    from stringd.server.settings import DaemonSettings
 
 logger = logging.getLogger("stringd.server")
 
-Endpoint = Callable[[Request], Response | Awaitable[Response]]
+Endpoint = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
 
 
 class App:
     """Everything the daemon answers over HTTP. `request_stop` ends the process that serves it."""
 
     def __init__(
-        self, settings: "Settings", log: "EventLog", request_stop: Callable[[], None]
+        self, settings: "DaemonSettings", log: "EventLog", request_stop: Callable[[], None]
     ) -> None:
         self.runtime = Runtime(settings.runtime)
         self._log = log
         self._request_stop = request_stop
         self._started = monotonic()
-        self.refusal = Guard(settings.allow_origins).refusal
-        turns = Turns(self.runtime, settings.queue_timeout)
-        self.runs = Runs(
+        self.refusal = RequestGuard(settings.allow_origins).refusal
+        turns = TopicTurns(self.runtime, settings.queue_timeout)
+        self.runs = RunsEndpoint(
             settings.data_dir, Path.cwd(), settings.runs, lambda: _run_ports(self.runtime, turns)
         )
         self._users = users.UserEndpoints(self.runtime, log)
@@ -69,15 +69,15 @@ class App:
         await self._mcp.close()
         await self.runtime.close()
 
-    def handle(self, request: Request) -> Response | Awaitable[Response]:
+    def handle(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         """Answer a request, at once where the endpoint can."""
         try:
             answer = self._endpoint(request)(request)
         except Exception as error:  # noqa: BLE001 - every request is answered, whatever broke
             return self._failure(request, error)
-        return answer if isinstance(answer, Response) else self._later(request, answer)
+        return answer if isinstance(answer, HttpResponse) else self._later(request, answer)
 
-    async def _later(self, request: Request, answer: Awaitable[Response]) -> Response:
+    async def _later(self, request: HttpRequest, answer: Awaitable[HttpResponse]) -> HttpResponse:
         try:
             return await answer
         except ClientGone:
@@ -85,14 +85,14 @@ class App:
         except Exception as error:  # noqa: BLE001 - every request is answered, whatever broke
             return self._failure(request, error)
 
-    def _failure(self, request: Request, error: Exception) -> Response:
+    def _failure(self, request: HttpRequest, error: Exception) -> HttpResponse:
         if isinstance(error, HttpError):
             return error_response(error)
         logger.error("request failed: %s %s", request.method, request.path, exc_info=error)
         self._log.error("internal", path=request.path, error=repr(error))
         return json_response(500, {"error": str(error) or type(error).__name__})
 
-    def _endpoint(self, request: Request) -> Endpoint:
+    def _endpoint(self, request: HttpRequest) -> Endpoint:
         """What answers a request that may be answered. Raises `HttpError`."""
         if self._log.enabled:
             user_id = request.header(b"x-user-id")
@@ -107,7 +107,7 @@ class App:
             raise HttpError(403, refusal)
         return self._routes.get(route) or self._other_endpoint(request)
 
-    def _other_endpoint(self, request: Request) -> Endpoint:
+    def _other_endpoint(self, request: HttpRequest) -> Endpoint:
         if request.path == mcp.PATH:
             return self._mcp
         if request.path == "/ws":
@@ -118,7 +118,7 @@ class App:
             return self._sessions.delete
         raise HttpError(404, f"Not found: {request.method} {request.path}")
 
-    def _health(self, _request: Request) -> Response:
+    def _health(self, _request: HttpRequest) -> HttpResponse:
         held = {
             "ok": True,
             "users": len(self.runtime.users),
@@ -130,7 +130,7 @@ class App:
         }
         return json_response(200, held)
 
-    def _shutdown(self, _request: Request) -> Response:
+    def _shutdown(self, _request: HttpRequest) -> HttpResponse:
         self._request_stop()
         return json_response(200, {"ok": True, "message": "stringd shutting down"})
 
@@ -142,16 +142,16 @@ class RunsDoor:
         self._app = app
         self.refusal = app.refusal
 
-    def handle(self, request: Request) -> Response | Awaitable[Response]:
+    def handle(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         offered = request.path == "/ws" or (request.method, request.path) == ("GET", "/health")
         return self._app.handle(request) if offered else text_response(404, "Not Found")
 
 
-def _run_ports(runtime: Runtime, turns: Turns) -> "Ports":
+def _run_ports(runtime: Runtime, turns: TopicTurns) -> "DaemonPorts":
     from stringd.server.run_ports import run_ports  # with the runs room, after the first answer
 
     return run_ports(runtime, turns)
 
 
-def _preflight(request: Request) -> Response:
+def _preflight(request: HttpRequest) -> HttpResponse:
     return mcp.preflight() if request.path == mcp.PATH else empty_response(204)

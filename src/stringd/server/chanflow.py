@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
 from stringd.server.exec import require_user, working_directory
-from stringd.server.http import CORS_HEADERS, HttpError, Request, Response
-from stringd.server.turns import Turns
+from stringd.server.http.messages import CORS_HEADERS, HttpError, HttpRequest, HttpResponse
+from stringd.server.turns import TopicTurns
 from stringd.wire import chanflow
 from stringd.wire.body import BodyError, parse_object
 from stringd.wire.result import Result, sendable, transport_text
@@ -30,18 +30,18 @@ MAX_BLOCKS: Final = 10_000
 class ChanFlowEndpoint:
     """Runs every string block of a text and answers with their reply blocks."""
 
-    def __init__(self, runtime: "Runtime", turns: Turns) -> None:
+    def __init__(self, runtime: "Runtime", turns: TopicTurns) -> None:
         self._runtime = runtime
         self._turns = turns
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: HttpRequest) -> HttpResponse:
         user_id = require_user(self._runtime, request)
         text, cwd = _text_and_directory(request)
         blocks = chanflow.parse(text)
         if len(blocks) > MAX_BLOCKS:
             raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
         replies = await self._run_all(user_id, blocks, cwd)
-        return Response(200, _HEAD, sendable(chanflow.join(replies)).encode())
+        return HttpResponse(200, _HEAD, sendable(chanflow.join(replies)).encode())
 
     async def _run_all(
         self,
@@ -76,7 +76,7 @@ class ChanFlowEndpoint:
         return replies
 
 
-def _text_and_directory(request: Request) -> tuple[str, str | None]:
+def _text_and_directory(request: HttpRequest) -> tuple[str, str | None]:
     """The text and the directory the client vouches for, from either form of body."""
     body = request.typed_body("text/plain")
     query = parse_qs(request.query.decode("utf-8", "replace"))

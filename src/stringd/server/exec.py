@@ -9,22 +9,28 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from stringd.runtime.editing.paths import is_directory
 from stringd.runtime.errors import (
     CallerLeftError,
     QueueFullError,
     QueueTimeoutError,
     UnknownUserError,
 )
-from stringd.runtime.paths import is_directory
 from stringd.runtime.runtime import Answer
-from stringd.server.http import CORS_HEADERS, ClientGone, HttpError, Request, Response
+from stringd.server.http.messages import (
+    CORS_HEADERS,
+    ClientGone,
+    HttpError,
+    HttpRequest,
+    HttpResponse,
+)
 from stringd.wire.body import BodyError, parse_exec_body
 from stringd.wire.exec import SSE_HEADERS, command_label, exec_events
 from stringd.wire.topic import InvalidTopicError, Topic, parse_topic
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
-    from stringd.runtime.session import Slot
+    from stringd.runtime.topics.session import Slot
     from stringd.server.log import EventLog
 
 _HEAD: Final = SSE_HEADERS + CORS_HEADERS
@@ -32,7 +38,7 @@ _HEAD: Final = SSE_HEADERS + CORS_HEADERS
 _parse_topic = lru_cache(maxsize=4096)(parse_topic)
 
 
-class Command(msgspec.Struct, frozen=True, gc=False):
+class ExecCommand(msgspec.Struct, frozen=True, gc=False):
     """A validated request: what to run, where, and how to name it in the answer."""
 
     user_id: str
@@ -50,7 +56,7 @@ class ExecEndpoint:
         self._log = log
         self._queue_timeout = queue_timeout
 
-    def __call__(self, request: Request) -> Response | Awaitable[Response]:
+    def __call__(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         try:
             user_id = require_user(self._runtime, request)
             command = parse_command(user_id, request.typed_body())
@@ -64,8 +70,8 @@ class ExecEndpoint:
         return self._run(request, command, slot)
 
     def _run(
-        self, request: Request, command: Command, slot: "Slot"
-    ) -> Response | Awaitable[Response]:
+        self, request: HttpRequest, command: ExecCommand, slot: "Slot"
+    ) -> HttpResponse | Awaitable[HttpResponse]:
         """Run the command now that it has its turn; most commands answer at once."""
         started = perf_counter() if self._log.enabled else 0.0
         try:
@@ -84,8 +90,8 @@ class ExecEndpoint:
         return self._finish(command, slot, answer, started)
 
     def _run_beside(
-        self, request: Request, command: Command, slot: "Slot"
-    ) -> Awaitable[Response] | None:
+        self, request: HttpRequest, command: ExecCommand, slot: "Slot"
+    ) -> Awaitable[HttpResponse] | None:
         """Answer what speaks to the running command; None when this must wait instead."""
         started = perf_counter()
         answer = self._runtime.beside(slot, command.text, command.cwd)
@@ -94,7 +100,9 @@ class ExecEndpoint:
         request.peer.stream(_HEAD)
         return self._answer(command, answer, started)
 
-    def _queue(self, request: Request, command: Command, slot: "Slot") -> Awaitable[Response]:
+    def _queue(
+        self, request: HttpRequest, command: ExecCommand, slot: "Slot"
+    ) -> Awaitable[HttpResponse]:
         try:
             place = slot.queue.enter()
         except QueueFullError as error:
@@ -105,8 +113,8 @@ class ExecEndpoint:
         return self._run_later(request, command, slot, place)
 
     async def _run_later(
-        self, request: Request, command: Command, slot: "Slot", place: asyncio.Future[None]
-    ) -> Response:
+        self, request: HttpRequest, command: ExecCommand, slot: "Slot", place: asyncio.Future[None]
+    ) -> HttpResponse:
         try:
             await slot.queue.turn(place, self._queue_timeout, request.peer.left())
         except CallerLeftError as error:
@@ -115,22 +123,22 @@ class ExecEndpoint:
             self._log.info("exec.queue_timeout", userId=slot.user_id, topic=slot.topic)
             raise HttpError(504, "QUEUE_TIMEOUT", str(error)) from error
         response = self._run(request, command, slot)
-        return response if isinstance(response, Response) else await response
+        return response if isinstance(response, HttpResponse) else await response
 
     async def _finish(
-        self, command: Command, slot: "Slot", answer: Awaitable[Answer], started: float
-    ) -> Response:
+        self, command: ExecCommand, slot: "Slot", answer: Awaitable[Answer], started: float
+    ) -> HttpResponse:
         try:
             return await self._answer(command, answer, started)
         finally:
             self._runtime.leave(slot)
 
     async def _answer(
-        self, command: Command, answer: Awaitable[Answer], started: float
-    ) -> Response:
+        self, command: ExecCommand, answer: Awaitable[Answer], started: float
+    ) -> HttpResponse:
         return self._response(command, await answer, started)
 
-    def _response(self, command: Command, answer: Answer, started: float) -> Response:
+    def _response(self, command: ExecCommand, answer: Answer, started: float) -> HttpResponse:
         label = command_label(command.text)
         body = exec_events(
             user_id=command.user_id,
@@ -150,10 +158,10 @@ class ExecEndpoint:
                 code=answer.result.code,
                 durationMs=round((perf_counter() - started) * 1000, 1),
             )
-        return Response(200, _HEAD, body, says_keep_alive=True)
+        return HttpResponse(200, _HEAD, body, says_keep_alive=True)
 
 
-def require_user(runtime: "Runtime", request: Request) -> str:
+def require_user(runtime: "Runtime", request: HttpRequest) -> str:
     """The registered user a request acts as. Raises `HttpError`."""
     user_id = request.header(b"x-user-id")
     if not user_id:
@@ -163,7 +171,7 @@ def require_user(runtime: "Runtime", request: Request) -> str:
     return user_id
 
 
-def parse_command(user_id: str, body: bytes) -> Command:
+def parse_command(user_id: str, body: bytes) -> ExecCommand:
     """The command in a request body. Raises `HttpError` with the protocol's own sentences."""
     try:
         fields = parse_exec_body(body)
@@ -174,7 +182,7 @@ def parse_command(user_id: str, body: bytes) -> Command:
             raise HttpError(400, 'Empty command — provide non-empty "cmd" field')
         topic = _parse_topic(fields.topic)
         request_id = fields.request_id.strip() or None if fields.request_id else None
-        return Command(user_id, text, topic, request_id, working_directory(fields.cwd))
+        return ExecCommand(user_id, text, topic, request_id, working_directory(fields.cwd))
     except (BodyError, InvalidTopicError) as error:
         raise HttpError(400, str(error)) from error
 

@@ -15,7 +15,7 @@ _AUTHORITY: Final = re.compile(
 )
 
 
-class Guard:
+class RequestGuard:
     """Decides by the `Host` and `Origin` headers; `allowed_origins` are compared exactly."""
 
     def __init__(self, allowed_origins: Iterable[str] = ()) -> None:

@@ -5,9 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from stringd.runtime.storage import make_private_directory
-from stringd.server import asgi
-from stringd.server.http import CORS_HEADERS, HttpError, Request, Response
+from stringd.server.http import asgi
+from stringd.server.http.messages import CORS_HEADERS, HttpError, HttpRequest, HttpResponse
+from stringd.system.files import make_private_directory
 from stringd.wire.body import BodyError
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from stringd.mcp.server import McpServer
     from stringd.runtime.runtime import Runtime
-    from stringd.server.runs import Runs
-    from stringd.server.turns import Turns
+    from stringd.server.runs import RunsEndpoint
+    from stringd.server.turns import TopicTurns
 
 PATH: Final = "/mcp"
 PREFLIGHT: Final = (
@@ -31,7 +31,9 @@ PREFLIGHT: Final = (
 class McpEndpoint:
     """Answers `/mcp`. Nothing of the SDK is loaded before somebody asks."""
 
-    def __init__(self, runtime: "Runtime", turns: "Turns", runs: "Runs", hold: float) -> None:
+    def __init__(
+        self, runtime: "Runtime", turns: "TopicTurns", runs: "RunsEndpoint", hold: float
+    ) -> None:
         self._runtime = runtime
         self._turns = turns
         self._runs = runs
@@ -41,10 +43,10 @@ class McpEndpoint:
         self._stop = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
 
-    async def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method != "POST":
             # Without sessions there is nothing to listen to and nothing to delete.
-            return Response(405, b"Allow: POST, OPTIONS\r\n" + CORS_HEADERS, b"")
+            return HttpResponse(405, b"Allow: POST, OPTIONS\r\n" + CORS_HEADERS, b"")
         server = await self._load(request)
         return await asgi.serve(server.manager.handle_request, request)
 
@@ -57,7 +59,7 @@ class McpEndpoint:
             with suppress(asyncio.CancelledError):
                 await self._serving
 
-    async def _load(self, request: Request) -> "McpServer":
+    async def _load(self, request: HttpRequest) -> "McpServer":
         """The server, with the request's user registered."""
         async with self._loading:
             rooms = await asyncio.to_thread(_import_rooms) if self._server is None else None
@@ -78,7 +80,7 @@ class McpEndpoint:
             ready.set()
             await self._stop.wait()
 
-    def _know(self, request: Request) -> None:
+    def _know(self, request: HttpRequest) -> None:
         """Register a user nobody has seen yet, as the `string` command would."""
         from stringd.server.mcp_ports import caller
 
@@ -103,6 +105,6 @@ def _import_rooms() -> "ModuleType":
     return mcp_ports
 
 
-def preflight() -> Response:
+def preflight() -> HttpResponse:
     """The answer to a page that asks whether it may speak MCP here."""
-    return Response(204, PREFLIGHT, b"")
+    return HttpResponse(204, PREFLIGHT, b"")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote
 
 from stringd.client.gate import default_socket
-from stringd.mcp.ports import Caller, Page, Ports, RunsGoneError
+from stringd.mcp.ports import McpCaller, McpPorts, ResourcePage, RunsGoneError
 from stringd.mcp.server import McpServer
 from stringd.server.exec import working_directory
 from stringd.wire.body import BodyError
@@ -18,8 +18,8 @@ from stringd.wire.topic import parse_topic
 if TYPE_CHECKING:
     from stringd.runs.service import RunService
     from stringd.runtime.runtime import Runtime
-    from stringd.server.runs import Runs
-    from stringd.server.turns import Turns
+    from stringd.server.runs import RunsEndpoint
+    from stringd.server.turns import TopicTurns
     from stringd.wire.result import Result
     from stringd.wire.runs.messages import DaemonMessage
     from stringd.wire.runs.requests import ClientMessage
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 DEFAULT_USER: Final = "default"
 
 
-def assemble(runtime: "Runtime", turns: "Turns", runs: "Runs", hold: float) -> McpServer:
+def assemble(
+    runtime: "Runtime", turns: "TopicTurns", runs: "RunsEndpoint", hold: float
+) -> McpServer:
     """The MCP server of this daemon; `hold` is how many seconds a call may last."""
-    ports = Ports(
+    ports = McpPorts(
         DaemonCommands(runtime, turns),
         DaemonRuns(runs, runtime.settings.data_dir),
         hold,
@@ -38,18 +40,18 @@ def assemble(runtime: "Runtime", turns: "Turns", runs: "Runs", hold: float) -> M
     return McpServer(ports, _who_calls)
 
 
-def _who_calls(request: Any) -> Caller:
+def _who_calls(request: Any) -> McpCaller:
     """The caller of a request the SDK hands back to us."""
     return caller(dict(request.scope["headers"]), request.scope["query_string"])
 
 
-def caller(headers: Mapping[bytes, bytes], query: bytes) -> Caller:
+def caller(headers: Mapping[bytes, bytes], query: bytes) -> McpCaller:
     """Who a request says it comes from. Raises `BodyError` for a name that is no file name."""
     user_id = headers.get(b"x-user-id", b"").decode("utf-8", "replace").strip() or DEFAULT_USER
     if not user_id.isprintable() or "/" in user_id or user_id in (".", ".."):
         raise BodyError("X-User-Id must be a plain name")
     tools = parse_qs(query.decode("utf-8", "replace")).get("tools")
-    return Caller(
+    return McpCaller(
         user_id,
         working_directory(_path(headers, b"x-stringd-cwd")),
         _path(headers, b"x-stringd-gate-socket"),
@@ -65,26 +67,26 @@ def _path(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
 class DaemonCommands:
     """The `Commands` port on this daemon's runtime."""
 
-    def __init__(self, runtime: "Runtime", turns: "Turns") -> None:
+    def __init__(self, runtime: "Runtime", turns: "TopicTurns") -> None:
         self._runtime = runtime
         self._turns = turns
 
-    async def run(self, caller: Caller, topic: str, cmd: str) -> "Result":
+    async def run(self, caller: McpCaller, topic: str, cmd: str) -> "Result":
         return await self._turns.run(caller.user_id, parse_topic(topic), cmd, caller.cwd)
 
-    def pages(self, caller: Caller) -> list[Page]:
+    def pages(self, caller: McpCaller) -> list[ResourcePage]:
         found = []
         for slot in self._runtime.sessions(caller.user_id):
             meta = slot.session.meta() if slot.session else None
             if meta is not None:
-                found.append(Page(slot.topic.canonical, meta.uri, meta.title))
+                found.append(ResourcePage(slot.topic.canonical, meta.uri, meta.title))
         return found
 
 
 class DaemonRuns:
-    """The `Runs` port: clients of the run service without a socket between."""
+    """The `RunsEndpoint` port: clients of the run service without a socket between."""
 
-    def __init__(self, runs: "Runs", data_dir: Path) -> None:
+    def __init__(self, runs: "RunsEndpoint", data_dir: Path) -> None:
         self._runs = runs
         self._data_dir = data_dir
 

@@ -5,24 +5,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stringd.client.daemon import default_home, setting
-from stringd.runs.tools.desk import Ports
-from stringd.runs.tools.outcome import ToolFailure
+from stringd.runs.tools.context import DaemonPorts
+from stringd.runs.tools.output import ToolFailure
 from stringd.wire.result import response_text
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
-    from stringd.server.turns import Turns
+    from stringd.server.turns import TopicTurns
 
 
-def run_ports(runtime: "Runtime", turns: "Turns") -> Ports:
-    return Ports(string=DaemonTopics(runtime, turns), privileged=ask_gate)
+def run_ports(runtime: "Runtime", turns: "TopicTurns") -> DaemonPorts:
+    return DaemonPorts(string=DaemonTopics(runtime, turns), privileged=ask_gate)
 
 
 class DaemonTopics:
     """String commands of agents, in topics of the user this daemon belongs to."""
 
-    def __init__(self, runtime: "Runtime", turns: "Turns") -> None:
+    def __init__(self, runtime: "Runtime", turns: "TopicTurns") -> None:
         self._runtime = runtime
         self._turns = turns
 

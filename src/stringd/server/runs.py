@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stringd.runs.service import RunService
-    from stringd.runs.tools.desk import Ports
+    from stringd.runs.tools.context import DaemonPorts
     from stringd.server.settings import RunsSettings
 
 
-class Runs:
+class RunsEndpoint:
     """Owns the run service from `start` to `stop`; upgrades that come early wait for it."""
 
     def __init__(
@@ -20,7 +20,7 @@ class Runs:
         data_dir: Path,
         project_dir: Path,
         settings: "RunsSettings",
-        ports: "Callable[[], Ports] | None" = None,
+        ports: "Callable[[], DaemonPorts] | None" = None,
     ) -> None:
         self._ports = ports
         self._settings = settings
@@ -81,17 +81,17 @@ class Runs:
         upgrade(service)(transport, request)
 
     def _load(self) -> "RunService":
-        from stringd.runs.budgets import Limits
-        from stringd.runs.equipment import Equipment
-        from stringd.runs.pruning import KEEP_EVENTS
+        from stringd.runs.engine.config import Equipment
+        from stringd.runs.engine.pruning import KEEP_EVENTS
+        from stringd.runs.guard.budget import RunLimits
         from stringd.runs.service import RunService
-        from stringd.runs.tools.desk import Ports
+        from stringd.runs.tools.context import DaemonPorts
 
         settings = self._settings
         equipment = Equipment(
             self._data_dir,
-            ports=self._ports() if self._ports else Ports(),
-            limits=Limits(
+            ports=self._ports() if self._ports else DaemonPorts(),
+            limits=RunLimits(
                 tokens=settings.max_tokens,
                 tool_calls=settings.max_tool_calls,
                 seconds=settings.max_seconds,

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 import uvloop
 
 from stringd.server.app import App, RunsDoor
-from stringd.server.connection import Connection
+from stringd.server.http.connection import HttpConnection
+from stringd.server.http.outbox import Outbox
 from stringd.server.log import EventLog
-from stringd.server.outbox import Outbox
-from stringd.wire.memory import keep_freed_memory
+from stringd.system.memory import keep_freed_memory
 
 if TYPE_CHECKING:
-    from stringd.server.settings import Settings
+    from stringd.server.settings import DaemonSettings
 
 LOOPBACK: Final = "127.0.0.1"
 SHUTDOWN_GRACE: Final = 0.05
@@ -52,7 +52,7 @@ def bind(port: int) -> socket.socket:
     return listener
 
 
-def run(settings: "Settings", ready: Callable[[App], None]) -> None:
+def run(settings: "DaemonSettings", ready: Callable[[App], None]) -> None:
     """Serve until a signal or `POST /shutdown`; `ready` is called once connections are taken.
 
     Raises `PortInUseError` before anything is touched.
@@ -74,7 +74,7 @@ def _allow_descriptors() -> None:
 
 
 async def _serve(
-    settings: "Settings", sockets: list[socket.socket], ready: Callable[[App], None]
+    settings: "DaemonSettings", sockets: list[socket.socket], ready: Callable[[App], None]
 ) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -86,12 +86,12 @@ async def _serve(
     app = App(settings, log, stop_soon)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    connections: set[Connection] = set()
+    connections: set[HttpConnection] = set()
     tasks: set[asyncio.Task[None]] = set()
     outbox = Outbox(loop)
 
-    def connection(door: App | RunsDoor) -> Connection:
-        return Connection(door, loop, connections, tasks, app.runs.take_over, outbox)
+    def connection(door: App | RunsDoor) -> HttpConnection:
+        return HttpConnection(door, loop, connections, tasks, app.runs.take_over, outbox)
 
     doors: list[App | RunsDoor] = [app, *(RunsDoor(app) for _ in sockets[1:])]
     servers = [
@@ -118,7 +118,7 @@ async def _serve(
         log.close()
 
 
-async def _sweep(connections: set[Connection]) -> None:
+async def _sweep(connections: set[HttpConnection]) -> None:
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
@@ -126,7 +126,9 @@ async def _sweep(connections: set[Connection]) -> None:
             connection.sweep(loop.time())
 
 
-async def _drain(app: App, connections: set[Connection], tasks: set[asyncio.Task[None]]) -> None:
+async def _drain(
+    app: App, connections: set[HttpConnection], tasks: set[asyncio.Task[None]]
+) -> None:
     """Let running commands finish; then end what they run; then end them."""
     for connection in list(connections):
         connection.stop()

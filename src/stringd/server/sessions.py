@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
-from stringd.server.http import HttpError, Request, Response, json_response
+from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
 from stringd.server.users import body_fields
 from stringd.wire.body import BodyError
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
-    from stringd.runtime.session import Slot
+    from stringd.runtime.topics.session import Slot
     from stringd.server.log import EventLog
 
 PATH: Final = "/sessions/"
@@ -23,13 +23,13 @@ class SessionEndpoints:
         self._runtime = runtime
         self._log = log
 
-    def list(self, request: Request) -> Response:
+    def list(self, request: HttpRequest) -> HttpResponse:
         query = parse_qs(request.query.decode("utf-8", "replace"))
         wanted = query.get("user_id", [""])[0].strip() or None
         slots = self._runtime.sessions(wanted)
         return json_response(200, {"sessions": [_item(slot) for slot in slots]})
 
-    def create(self, request: Request) -> Response:
+    def create(self, request: HttpRequest) -> HttpResponse:
         fields = body_fields(request)
         try:
             user_id = fields.text("user_id")
@@ -48,7 +48,7 @@ class SessionEndpoints:
         body = {"user_id": user_id, "topic": topic.canonical, "topic_type": topic.type}
         return json_response(200, {**body, "created": created})
 
-    async def delete(self, request: Request) -> Response:
+    async def delete(self, request: HttpRequest) -> HttpResponse:
         user_id, slash, raw = request.path.removeprefix(PATH).partition("/")
         if not slash or not request.path.startswith(PATH):
             raise HttpError(400, "Expected /sessions/:user_id/:topic")

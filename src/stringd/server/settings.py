@@ -33,7 +33,7 @@ class RunsSettings(NamedTuple):
     catalog_url: str | None = None
 
 
-class Settings(NamedTuple):
+class DaemonSettings(NamedTuple):
     """What `stringd serve` runs with; times are seconds."""
 
     port: int
@@ -82,7 +82,7 @@ def load_settings(
     port: str | None = None,
     runs_port: str | None = None,
     log: bool = False,
-) -> Settings:
+) -> DaemonSettings:
     """Read the settings; flags win over variables. Raises `SettingsError`."""
     data_dir = Path(daemon.setting("DATA_DIR", environ)[1] or ".stringd").absolute()
     action = _seconds(environ, "STRINGD_ACTION_TIMEOUT_MS", None)
@@ -97,7 +97,7 @@ def load_settings(
         http_loading=_switch(environ, "STRINGD_HTTP_LOADING", default="1"),
         github_api=environ.get("STRINGD_GITHUB_API", "").strip() or GITHUB_API,
     )
-    return Settings(
+    return DaemonSettings(
         port=parse_port("--port", port) or configured_port(environ),
         data_dir=data_dir,
         runtime=runtime,

@@ -9,11 +9,11 @@ from stringd.wire.result import Result
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
-    from stringd.runtime.session import Slot
+    from stringd.runtime.topics.session import Slot
     from stringd.wire.topic import Topic
 
 
-class Turns:
+class TopicTurns:
     """Takes the same places in line as `/exec`; what cannot run is a result too."""
 
     def __init__(self, runtime: "Runtime", queue_timeout: float) -> None:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from stringd.runtime.workspace import release_all
-from stringd.server.http import HttpError, Request, Response, json_response
+from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
 from stringd.wire.body import BodyError, JsonObject, parse_object
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ class UserEndpoints:
         self._runtime = runtime
         self._log = log
 
-    def list(self, _request: Request) -> Response:
+    def list(self, _request: HttpRequest) -> HttpResponse:
         return json_response(200, {"users": list(self._runtime.users)})
 
-    async def register(self, request: Request) -> Response:
+    async def register(self, request: HttpRequest) -> HttpResponse:
         fields = body_fields(request)
         try:
             user_id = fields.text("id", "user_id")
@@ -41,7 +41,7 @@ class UserEndpoints:
         self._log.info("user.register" if created else "user.update", userId=user_id, home=home)
         return json_response(200, {"user_id": user_id, "home": home, "created": created})
 
-    async def delete(self, request: Request) -> Response:
+    async def delete(self, request: HttpRequest) -> HttpResponse:
         user_id = request.path.removeprefix(PATH)
         deleted, stale = self._runtime.remove_user(user_id)
         await release_all(stale)
@@ -49,7 +49,7 @@ class UserEndpoints:
         return json_response(200, {"user_id": user_id, "deleted": deleted})
 
 
-def body_fields(request: Request) -> JsonObject:
+def body_fields(request: HttpRequest) -> JsonObject:
     """The request's JSON object; what is no object has no fields."""
     return parse_object(request.typed_body()) or JsonObject({})
 

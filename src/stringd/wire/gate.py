@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final, Self, TypeVar
 
 from stringd.wire.jsonlines import JsonError, Members, parse, unique
-from stringd.wire.memory import find
+from stringd.wire.search import find
 
 MAX_REQUEST_BYTES: Final = 1_048_576
 MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
@@ -29,7 +29,7 @@ _STDOUT_OPENING: Final = b'"stdout":"'
 _T = TypeVar("_T")
 
 
-class Action(StrEnum):
+class RequestAction(StrEnum):
     EXEC = "exec"
     STOP = "stop"
     PING = "ping"
@@ -61,7 +61,7 @@ class Request:
     privileged: bool = True
     forward_agent: bool = False
     version: str = ""
-    action: Action = Action.EXEC
+    action: RequestAction = RequestAction.EXEC
 
 
 _REQUEST_FIELDS: Final = frozenset(member.name for member in fields(Request))
@@ -153,7 +153,7 @@ def decode_request(line: bytes) -> Request:
         privileged=_flag(members, "privileged", default=True),
         forward_agent=_flag(members, "forward_agent", default=False),
         version=_text(members, "version"),
-        action=_action(_text(members, "action", Action.EXEC)),
+        action=_action(_text(members, "action", RequestAction.EXEC)),
     )
 
 
@@ -162,7 +162,7 @@ def encode_request(request: Request) -> bytes:
     members: dict[str, object] = {"id": request.id} if request.id is not None else {}
     members |= {"host": request.host, "session": request.session, "time": request.time}
     members["pipeline"] = request.pipeline
-    if request.action is not Action.EXEC:
+    if request.action is not RequestAction.EXEC:
         members["action"] = request.action
     members |= {"env": dict(request.env), "reason": request.reason}
     members |= {"privileged": request.privileged, "forward_agent": request.forward_agent}
@@ -269,9 +269,9 @@ def _flag(fields: Mapping[str, object], name: str, *, default: bool) -> bool:
     return value
 
 
-def _action(name: str) -> Action:
+def _action(name: str) -> RequestAction:
     try:
-        return Action(name)
+        return RequestAction(name)
     except ValueError:
         raise JsonError("action must be exec, stop or ping") from None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.registry import Registry
+from stringd.runs.agents.extensions import Registry
 from tests.runs.guard.reach import Scene
 from tests.runs.guard.stage import Stage
 from tests.runs.support import serving

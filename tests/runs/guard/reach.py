@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from stringd.runs.trash import Trash
+from stringd.runs.tools.trash import Trash
 from tests.runs.support import Json, scripted, sequential, strategy
 
 Direction = Literal["read", "write"]

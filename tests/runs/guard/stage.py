@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from stringd.runs.hooks import CallInfo
+from stringd.runs.agents.hooks import CallInfo
 from tests.runs.guard.reach import SPELLINGS, Reach, Scene, Tree
 from tests.runs.support import Json, RunsServer, Watcher, scripted, sequential, strategy
 from tests.runs.tools.support import Call, Used, finish

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from stringd.runs.guard.paths import Place
 from stringd.runs.guard.permissions import Permissions
+from stringd.runs.guard.workspace import WorkspacePath
 from tests.requirements import proves
 from tests.runs.guard.reach import REACHES, SPELLINGS, Reach, linked
 from tests.runs.guard.stage import Stage, place, refused
@@ -26,7 +26,7 @@ def swapping(monkeypatch: pytest.MonkeyPatch, path: str, old: Path, new: Path) -
             old.rename(old.with_name("was"))
         old.symlink_to(new)
 
-    async def swapped(self: Permissions, *args: Any) -> Place:
+    async def swapped(self: Permissions, *args: Any) -> WorkspacePath:
         found = await allowed(self, *args)
         if args[3] == path:
             swap()

@@ -12,8 +12,8 @@ from websockets.sync.client import connect
 
 from stringd.runs.models.catalog import Catalog, price_of
 from stringd.runs.models.credentials import ApiKey, CustomData, OauthToken
-from stringd.runs.models.known import KNOWN
-from stringd.runs.models.providers import ProviderDirectory
+from stringd.runs.models.directory import ProviderDirectory
+from stringd.runs.models.providers import KNOWN
 from tests.requirements import proves
 from tests.runs.models.servers import Reply, model_server
 from tests.runs.support import Json, sequential, serving, strategy

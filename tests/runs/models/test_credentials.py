@@ -13,7 +13,7 @@ from stringd.runs.models.credentials import (
     OauthToken,
     secret_of,
 )
-from stringd.runs.models.providers import ProviderDirectory
+from stringd.runs.models.directory import ProviderDirectory
 
 
 def credentials(tmp_path: Path, **environ: str) -> Credentials:

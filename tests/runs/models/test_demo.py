@@ -17,7 +17,7 @@ from stringd.runs.models.port import (
     Tokens,
     ToolRequested,
 )
-from stringd.runs.models.registry import Models
+from stringd.runs.models.resolve import Models
 from stringd.runs.strategy.definition import LlmAgent
 
 pytestmark = pytest.mark.anyio

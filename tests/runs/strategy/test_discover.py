@@ -9,7 +9,7 @@ import yaml
 
 from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy.discover import discover, find
-from stringd.runs.strategy.manifest import check_permissions, read_manifest
+from stringd.runs.strategy.project import check_permissions, read_manifest
 from tests.runs.support import sequential, strategy
 
 

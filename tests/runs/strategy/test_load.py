@@ -9,11 +9,11 @@ import yaml
 
 from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy import definition as d
-from stringd.runs.strategy.load import Known, load_strategy
+from stringd.runs.strategy.load import KnownNames, load_strategy
 from tests.requirements import proves
 from tests.runs.support import sequential, strategy
 
-KNOWN = Known(tools=("read_file",), agent_types=("robot",), flow_types=("router",))
+KNOWN = KnownNames(tools=("read_file",), agent_types=("robot",), flow_types=("router",))
 LLM = {"model": "demo/echo"}
 
 
@@ -66,7 +66,7 @@ def test_everything_a_file_may_say_is_understood(tmp_path: Path) -> None:
     writer = found.agents["writer"]
     assert isinstance(writer, d.LlmAgent)
     assert (writer.max_steps, writer.tools) == (3, ("read_file",))
-    assert writer.retention == d.Retention(5, compaction=True, keep_recent=2, threshold=4)
+    assert writer.retention == d.RetentionRule(5, compaction=True, keep_recent=2, threshold=4)
     judge = found.agents["judge"]
     assert isinstance(judge, d.LlmAgent)
     assert not judge.retention.compaction

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.equipment import Equipment
+from stringd.runs.engine.config import Equipment
 from tests.runs.support import RunsServer, Watcher, serving, wait_until
 from tests.runs.tools.support import start, use
 

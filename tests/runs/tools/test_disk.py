@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from stringd.runs.guard.errors import Denied
-from stringd.runs.guard.paths import Place, Workspace
+from stringd.runs.guard.workspace import Workspace, WorkspacePath
 from stringd.runs.tools.files import disk
-from stringd.runs.tools.outcome import ToolFailure
+from stringd.runs.tools.output import ToolFailure
 
-WAYS: list[Callable[[Place], object]] = [
+WAYS: list[Callable[[WorkspacePath], object]] = [
     disk.read,
     disk.remove,
     lambda place: disk.create(place, b"new"),
@@ -23,7 +23,7 @@ WAYS: list[Callable[[Place], object]] = [
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_folder_swapped_for_a_link_is_noticed(
-    tmp_path: Path, way: Callable[[Place], object]
+    tmp_path: Path, way: Callable[[WorkspacePath], object]
 ) -> None:
     work, outside = tmp_path / "work", tmp_path / "outside"
     (work / "sub").mkdir(parents=True)

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from stringd.runs.budgets import Budget, Limits
-from stringd.runs.files import FileRunStore
+from stringd.runs.guard.budget import RunBudget, RunLimits
 from stringd.runs.guard.guards import RunGuards
-from stringd.runs.guard.paths import Workspace
-from stringd.runs.guard.permissions import Permissions, Verdicts, Wish
-from stringd.runs.ledger import Ledger, Unfinished
-from stringd.runs.timeline import ToolMutation
+from stringd.runs.guard.permissions import PermissionRequest, Permissions, Verdicts
+from stringd.runs.guard.workspace import Workspace
+from stringd.runs.record.events import ToolMutation
+from stringd.runs.record.file_store import FileRunStore
+from stringd.runs.record.recorder import Ledger
+from stringd.runs.record.resume import Unfinished
 from stringd.runs.tools.built_in import built_in_tools
-from stringd.runs.tools.desk import Desk
-from stringd.runs.tools.outcome import ToolOutput
-from stringd.runs.tools.port import ToolContext
-from stringd.runs.trash import Trash
+from stringd.runs.tools.context import Desk, ToolContext
+from stringd.runs.tools.output import ToolOutput
+from stringd.runs.tools.trash import Trash
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ def context(tmp_path: Path) -> ToolContext:
     work.mkdir(exist_ok=True)
     (work / "f.txt").write_text(OLD, "utf-8")
 
-    async def ask(_wish: Wish) -> str:
+    async def ask(_wish: PermissionRequest) -> str:
         return "deny"
 
     async def question(_agent: str, text: str) -> str:
@@ -44,7 +44,7 @@ def context(tmp_path: Path) -> ToolContext:
 
     permissions = Permissions(Workspace(work), RunGuards(), Verdicts(ask, ignore, ignore))
     trash = Trash(tmp_path / "trash", work)
-    desk = Desk(permissions, tmp_path, trash, mutated, Budget(Limits()))
+    desk = Desk(permissions, tmp_path, trash, mutated, RunBudget(RunLimits()))
     ledger = Ledger(FileRunStore(tmp_path / "runs"), "r", Unfinished())
     return ToolContext("r", "a", work, question, desk, ledger)
 

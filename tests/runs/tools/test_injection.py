@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from stringd.runs.equipment import Equipment
+from stringd.runs.engine.config import Equipment
 from stringd.runs.tools.built_in import built_in_tools
-from stringd.runs.tools.desk import Ports
+from stringd.runs.tools.context import DaemonPorts
 from tests.runs.guard.reach import REACHES, Reach, Scene
 from tests.runs.names import lead
 from tests.runs.support import Json, RunsServer, Watcher, serving
@@ -242,7 +242,7 @@ async def test_topics_and_the_gate_get_the_very_text(tmp_path: Path) -> None:
         ("request_privileged", {"pipeline": [["cat", text], [text]], "reason": text})
         for text in texts
     ]
-    equipment = Equipment(tmp_path / "data", ports=Ports(string, gate))
+    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(string, gate))
     async with serving(tmp_path, equipment=equipment) as server:
         await use(server, await server.watcher(), tmp_path, *calls)
     assert topics == texts
@@ -327,7 +327,7 @@ async def test_a_topic_hands_none_of_them_to_a_shell_either(
     calls: list[Call] = [
         ("string", {"command": form.format(command), "topic": topic}) for command in DANGEROUS
     ]
-    equipment = Equipment(tmp_path / "data", ports=Ports(never))
+    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(never))
     async with serving(tmp_path, equipment=equipment) as server:
         used = await use(server, await server.watcher(), tmp_path, *calls)
     assert len(used.outputs) == len(DANGEROUS)
@@ -340,7 +340,7 @@ async def test_text_that_only_mentions_them_is_text(tmp_path: Path, command: str
     async def string(topic: str, command: str, cwd: Path) -> str:
         return f"{topic} {cwd} {command}"
 
-    equipment = Equipment(tmp_path / "data", ports=Ports(string))
+    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(string))
     async with serving(tmp_path, equipment=equipment) as server:
         call: Call = ("string", {"command": command, "topic": "notes"})
         used = await use(server, await server.watcher(), tmp_path, call)
@@ -367,7 +367,7 @@ def _names(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_names")
 @pytest.mark.parametrize("url", corpus.PRIVATE)
 async def test_private_addresses_are_asked_about(tmp_path: Path, url: str) -> None:
-    equipment = Equipment(tmp_path / "data", ports=Ports(never))
+    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(never))
     async with serving(tmp_path, equipment=equipment) as server:
         calls: list[Call] = [("webfetch", {"url": url, "timeout": 1})]
         forms = ["/open {}", " //OPEN <{}>", '/install "{}"', "/install --mcp x {}"]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.equipment import Equipment
+from stringd.runs.engine.config import Equipment
 from stringd.runs.tools.built_in import built_in_tools
-from stringd.runs.tools.desk import Ports
-from stringd.runs.tools.port import BUILT_IN_TOOLS
+from stringd.runs.tools.context import DaemonPorts
+from stringd.runs.tools.tool import BUILT_IN_TOOLS
 from tests.runs.support import RunsServer, Watcher, scripted, sequential, serving, strategy
 from tests.runs.tools.support import Call, use
 
@@ -107,7 +107,7 @@ async def test_agents_reach_topics_and_the_gate_through_ports(tmp_path: Path) ->
         seen.append(([list(stage) for stage in pipeline], reason, privileged))
         return "denied"
 
-    equipment = Equipment(tmp_path / "data", ports=Ports(string, gate))
+    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(string, gate))
     async with serving(tmp_path, equipment=equipment) as server:
         watcher = await server.watcher()
         calls: list[Call] = [

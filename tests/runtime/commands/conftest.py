@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stringd.client.exec import ExecReply, execute, json_object
-from stringd.client.http import Connection
+from stringd.client.http import DaemonConnection
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
 USER = "tester"
@@ -21,14 +21,14 @@ class Caller:
         self.request("POST", "/users", id=USER, home=str(daemon.home))
 
     def request(self, method: str, path: str, **fields: str) -> bytes:
-        connection = Connection(self.daemon.port, WAIT_SECONDS)
+        connection = DaemonConnection(self.daemon.port, WAIT_SECONDS)
         try:
             return connection.request(method, path, json_object(**fields)).body
         finally:
             connection.close()
 
     def __call__(self, topic: str, text: str, cwd: Path | None = None) -> ExecReply:
-        connection = Connection(self.daemon.port, WAIT_SECONDS)
+        connection = DaemonConnection(self.daemon.port, WAIT_SECONDS)
         try:
             return execute(connection, USER, topic, text, str(cwd) if cwd else None)
         finally:

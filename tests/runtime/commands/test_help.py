@@ -1,6 +1,6 @@
 """`/help`."""
 
-from stringd.runtime.commands import COMMANDS
+from stringd.runtime.commands.table import COMMANDS
 from tests.requirements import proves
 from tests.support.person import Person
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runtime.shell.reply import Limits
+from stringd.runtime.shell.command import ShellLimits
 from stringd.runtime.shell.shell import Shell
 
 StartShell = Callable[..., Awaitable[Shell]]
 
 # Waiting for input shows after a tenth of `quiet`; `hard` is out of reach unless a test wants it.
-PATIENT = Limits(hard=60.0, quiet=5.0, grace=1.0)
+PATIENT = ShellLimits(hard=60.0, quiet=5.0, grace=1.0)
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ async def start_shell(tmp_path: Path) -> AsyncIterator[StartShell]:
     shells: list[Shell] = []
 
     async def start(
-        limits: Limits = PATIENT,
+        limits: ShellLimits = PATIENT,
         cwd: Path | None = None,
         variables: dict[str, str] | None = None,
         **environment: str,

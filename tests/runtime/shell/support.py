@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from stringd.runtime.shell.processes import find
 from stringd.runtime.shell.shell import Shell
+from stringd.system.processes.table import find
 
 WAIT_SECONDS = 20
 

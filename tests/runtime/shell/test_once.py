@@ -8,7 +8,7 @@ import pytest
 
 from stringd.runtime.shell.errors import UnusableInputError
 from stringd.runtime.shell.once import OneShot
-from stringd.runtime.shell.reply import Ending, Reply
+from stringd.runtime.shell.reply import ShellEnding, ShellReply
 from tests.runtime.shell.support import alive
 
 pytestmark = pytest.mark.anyio
@@ -18,13 +18,13 @@ def once(tmp_path: Path, command: str) -> OneShot:
     return OneShot(command, home=str(tmp_path), cwd=str(tmp_path), base=os.environ)
 
 
-async def run(tmp_path: Path, command: str, limit: float = 30.0) -> Reply:
+async def run(tmp_path: Path, command: str, limit: float = 30.0) -> ShellReply:
     return await once(tmp_path, command).reply(limit)
 
 
 async def test_output_and_errors_come_in_the_order_they_were_written(tmp_path: Path) -> None:
     reply = await run(tmp_path, "echo one; echo two >&2; echo three; exit 3")
-    assert reply == Reply(Ending.COMPLETED, 3, str(tmp_path), "one\ntwo\nthree")
+    assert reply == ShellReply(ShellEnding.COMPLETED, 3, str(tmp_path), "one\ntwo\nthree")
 
 
 async def test_a_home_that_nobody_made_yet_is_made(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ async def test_there_is_no_terminal(tmp_path: Path) -> None:
 
 async def test_a_time_limit_kills_and_returns_what_was_printed(tmp_path: Path) -> None:
     reply = await run(tmp_path, "echo partial; sleep 1000", limit=0.3)
-    assert (reply.ending, reply.exit_code) == (Ending.TIMED_OUT, 124)
+    assert (reply.ending, reply.exit_code) == (ShellEnding.TIMED_OUT, 124)
     assert reply.output == "partial"
     assert "timed out" in reply.notes[0]
 

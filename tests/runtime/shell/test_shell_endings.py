@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runtime.shell.ending import gone
-from stringd.runtime.shell.processes import everyone, find, send_signal
-from stringd.runtime.shell.reply import Ending
+from stringd.runtime.shell.reply import ShellEnding
 from stringd.runtime.shell.shell import Shell
+from stringd.system.processes.table import everyone, find, send_signal
+from stringd.system.processes.tree import gone
 from tests.runtime.shell.conftest import StartShell
 from tests.runtime.shell.support import alive, read
 
@@ -42,7 +42,7 @@ async def test_an_ended_shell_reports_its_status_and_says_so(
     shell: Shell, tmp_path: Path, text: str, status: int
 ) -> None:
     reply = await shell.run(f"cd /; echo before; {text}")
-    assert (reply.ending, reply.exit_code) == (Ending.SHELL_ENDED, status)
+    assert (reply.ending, reply.exit_code) == (ShellEnding.SHELL_ENDED, status)
     assert reply.output == "before"
     assert reply.cwd == str(tmp_path)
     assert "fresh shell" in reply.notes[0]
@@ -62,10 +62,10 @@ async def test_an_exit_trap_runs_and_its_output_is_in_the_reply(shell: Shell) ->
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 async def test_a_shell_that_becomes_another_program_is_followed(shell: Shell) -> None:
     reply = await shell.run("exec zsh -f")
-    assert reply.ending is Ending.WAITING
+    assert reply.ending is ShellEnding.WAITING
     assert "replaced by `zsh`" in reply.notes[1]
     last = await shell.type(b"echo v$ZSH_VERSION; exit 6\n")
-    assert (last.ending, last.exit_code) == (Ending.SHELL_ENDED, 6)
+    assert (last.ending, last.exit_code) == (ShellEnding.SHELL_ENDED, 6)
 
 
 async def test_closing_ends_running_background_and_detached_processes(
@@ -121,7 +121,7 @@ async def test_closing_while_a_command_runs_answers_its_caller(shell: Shell) -> 
     await read(shell, "begun")
     await shell.close()
     reply = await caller
-    assert reply.ending is Ending.SHELL_ENDED
+    assert reply.ending is ShellEnding.SHELL_ENDED
     assert "not reached" not in reply.output
     assert "was closed" in reply.notes[0]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stringd.runtime.shell.errors import UnusableInputError
-from stringd.runtime.shell.reply import Ending, Reply
+from stringd.runtime.shell.reply import ShellEnding, ShellReply
 from stringd.runtime.shell.shell import Shell
 from tests.requirements import proves
 from tests.runtime.shell.conftest import StartShell
@@ -21,8 +21,8 @@ async def outputs(shell: Shell, *texts: str) -> list[str]:
 
 
 async def test_a_reply_carries_status_directory_and_output(shell: Shell, tmp_path: Path) -> None:
-    assert await shell.run("echo hi") == Reply(Ending.COMPLETED, 0, str(tmp_path), "hi")
-    assert await shell.run("(exit 7)") == Reply(Ending.COMPLETED, 7, str(tmp_path), "")
+    assert await shell.run("echo hi") == ShellReply(ShellEnding.COMPLETED, 0, str(tmp_path), "hi")
+    assert await shell.run("(exit 7)") == ShellReply(ShellEnding.COMPLETED, 7, str(tmp_path), "")
 
 
 async def test_directory_variables_functions_aliases_options_and_traps_persist(
@@ -126,7 +126,7 @@ async def test_failures_of_every_kind_report_their_status_and_leave_the_shell_al
 ) -> None:
     await shell.run("kept=1")
     reply = await shell.run(text)
-    assert (reply.ending, reply.exit_code) == (Ending.COMPLETED, status)
+    assert (reply.ending, reply.exit_code) == (ShellEnding.COMPLETED, status)
     assert "not reached" not in reply.output
     assert (await shell.run("echo $kept")).output == "1"
 
@@ -155,7 +155,7 @@ async def test_return_outside_a_function_does_not_confuse_the_shell(shell: Shell
 )
 async def test_unfinished_input_is_an_error_not_a_wait(shell: Shell, text: str) -> None:
     reply = await shell.run(text)
-    assert reply.ending is Ending.COMPLETED
+    assert reply.ending is ShellEnding.COMPLETED
     assert reply.exit_code in (1, 2)
     assert (await shell.run("echo next")).output == "next"
 

@@ -5,17 +5,18 @@ import shutil
 
 import pytest
 
+from stringd.runtime.shell.command import ShellLimits
 from stringd.runtime.shell.errors import NothingRunningError, ShellBusyError
 from stringd.runtime.shell.keys import key_bytes
-from stringd.runtime.shell.reply import Ending, Limits, Reply
+from stringd.runtime.shell.reply import ShellEnding, ShellReply
 from stringd.runtime.shell.shell import Shell
 from tests.runtime.shell.conftest import StartShell
 from tests.runtime.shell.support import read, write
 
 pytestmark = pytest.mark.anyio
 
-HASTY = Limits(hard=0.4, quiet=60.0, grace=0.5)
-QUIET = Limits(hard=60.0, quiet=0.3, grace=0.5)
+HASTY = ShellLimits(hard=0.4, quiet=60.0, grace=0.5)
+QUIET = ShellLimits(hard=60.0, quiet=0.3, grace=0.5)
 
 
 async def works(shell: Shell) -> bool:
@@ -24,17 +25,17 @@ async def works(shell: Shell) -> bool:
 
 async def test_cat_without_input_is_reported_as_waiting_and_takes_input(shell: Shell) -> None:
     reply = await shell.run("cat")
-    assert (reply.ending, reply.exit_code) == (Ending.WAITING, None)
+    assert (reply.ending, reply.exit_code) == (ShellEnding.WAITING, None)
     assert "//input" in reply.notes[0]
     assert (await shell.type(b"hello\n")).output == "hello"
     done = await shell.type(key_bytes("ctrl-d"))
-    assert (done.ending, done.exit_code, done.output) == (Ending.COMPLETED, 0, "")
+    assert (done.ending, done.exit_code, done.output) == (ShellEnding.COMPLETED, 0, "")
     assert await works(shell)
 
 
 async def test_read_gets_a_typed_line(shell: Shell) -> None:
-    assert (await shell.run("read -p 'name? ' x")) == Reply(
-        Ending.WAITING, None, shell.directory, "name?", notes=(await _waiting_note(shell),)
+    assert (await shell.run("read -p 'name? ' x")) == ShellReply(
+        ShellEnding.WAITING, None, shell.directory, "name?", notes=(await _waiting_note(shell),)
     )
     assert (await shell.type(b"Ada\n")).exit_code == 0
     assert (await shell.run("echo $x")).output == "Ada"
@@ -42,14 +43,14 @@ async def test_read_gets_a_typed_line(shell: Shell) -> None:
 
 async def _waiting_note(shell: Shell) -> str:
     reply = await shell.wait(5)
-    assert reply.ending is Ending.WAITING
+    assert reply.ending is ShellEnding.WAITING
     return reply.notes[0]
 
 
 @pytest.mark.skipif(not shutil.which("python3"), reason="python3 is not installed")
 async def test_a_python_session_is_driven_line_by_line(shell: Shell) -> None:
     reply = await shell.run("python3 -q")
-    assert (reply.ending, reply.output) == (Ending.WAITING, ">>>")
+    assert (reply.ending, reply.output) == (ShellEnding.WAITING, ">>>")
     assert (await shell.type(b"print(6 * 7)\n")).output == "42\n>>>"
     assert (await shell.type(b"exit(3)\n")).exit_code == 3
     assert await works(shell)
@@ -57,16 +58,16 @@ async def test_a_python_session_is_driven_line_by_line(shell: Shell) -> None:
 
 @pytest.mark.skipif(not shutil.which("vi"), reason="vi is not installed")
 async def test_an_editor_is_left_by_keys(shell: Shell) -> None:
-    assert (await shell.run("vi -u NONE new")).ending is Ending.WAITING
-    assert (await shell.type(b"ihello")).ending is Ending.WAITING
+    assert (await shell.run("vi -u NONE new")).ending is ShellEnding.WAITING
+    assert (await shell.type(b"ihello")).ending is ShellEnding.WAITING
     reply = await shell.type(key_bytes("escape : w q enter"))
-    assert (reply.ending, reply.exit_code) == (Ending.COMPLETED, 0)
+    assert (reply.ending, reply.exit_code) == (ShellEnding.COMPLETED, 0)
     assert (await shell.run("cat new")).output == "hello"
 
 
 @pytest.mark.skipif(not shutil.which("vi"), reason="vi is not installed")
 async def test_an_editor_is_ended_by_kill(shell: Shell) -> None:
-    assert (await shell.run("vi -u NONE new")).ending is Ending.WAITING
+    assert (await shell.run("vi -u NONE new")).ending is ShellEnding.WAITING
     assert (await shell.kill()).exit_code == 137
     assert await works(shell)
 
@@ -74,7 +75,7 @@ async def test_an_editor_is_ended_by_kill(shell: Shell) -> None:
 async def test_a_silent_command_is_reported_and_interrupted(start_shell: StartShell) -> None:
     shell = await start_shell(QUIET)
     reply = await shell.run("echo before; sleep 1000")
-    assert (reply.ending, reply.output) == (Ending.RUNNING, "before")
+    assert (reply.ending, reply.output) == (ShellEnding.RUNNING, "before")
     assert "//wait" in reply.notes[0]
     assert (await shell.type(key_bytes("ctrl-c"))).exit_code == 130
     assert await works(shell)
@@ -93,7 +94,7 @@ async def test_a_shell_that_lost_its_means_to_report_is_asked_again(
     shell: Shell, text: str
 ) -> None:
     reply = await shell.run(text)
-    assert (reply.ending, reply.output) == (Ending.COMPLETED, "hi")
+    assert (reply.ending, reply.output) == (ShellEnding.COMPLETED, "hi")
     assert "`builtin`" in reply.notes[0]
     assert await works(shell)
 
@@ -101,14 +102,14 @@ async def test_a_shell_that_lost_its_means_to_report_is_asked_again(
 async def test_being_asked_again_changes_nothing(start_shell: StartShell) -> None:
     shell = await start_shell(QUIET)
     await shell.run("mkfifo go; shopt >before; shopt -o >>before")
-    assert (await shell.run("read x <go; false")).ending is Ending.RUNNING
+    assert (await shell.run("read x <go; false")).ending is ShellEnding.RUNNING
     await write(shell, "go")
-    assert await shell.wait(20) == Reply(Ending.COMPLETED, 1, shell.directory, "")
+    assert await shell.wait(20) == ShellReply(ShellEnding.COMPLETED, 1, shell.directory, "")
     assert (await shell.run("echo $?; (shopt; shopt -o) | diff before -")).output == "1"
 
 
 async def test_a_key_reaches_a_command_another_caller_waits_for(start_shell: StartShell) -> None:
-    shell = await start_shell(Limits(hard=60.0, quiet=60.0, grace=20.0))
+    shell = await start_shell(ShellLimits(hard=60.0, quiet=60.0, grace=20.0))
     await shell.run("mkfifo started")
     text = "echo working; sh -c 'echo >started; exec sleep 1000'"
     running = asyncio.create_task(shell.run(text))
@@ -121,7 +122,7 @@ async def test_a_key_reaches_a_command_another_caller_waits_for(start_shell: Sta
 
 
 async def test_a_command_another_caller_waits_for_can_be_killed(start_shell: StartShell) -> None:
-    shell = await start_shell(Limits(hard=60.0, quiet=60.0, grace=0.4))
+    shell = await start_shell(ShellLimits(hard=60.0, quiet=60.0, grace=0.4))
     await shell.run("mkfifo started")
     stubborn = "trap '' INT; echo working; echo >started; sleep 1000"
     running = asyncio.create_task(shell.run(f"({stubborn})"))
@@ -149,12 +150,12 @@ async def test_waiting_longer_gives_the_rest(start_shell: StartShell) -> None:
     await shell.run("mkfifo go")
     assert (
         await shell.run("echo one; read x <go; echo two; exit_with() { return 4; }; exit_with")
-    )[:2] == (Ending.RUNNING, None)
+    )[:2] == (ShellEnding.RUNNING, None)
     still = await shell.wait(0.05)
-    assert (still.ending, still.output) == (Ending.RUNNING, "")
+    assert (still.ending, still.output) == (ShellEnding.RUNNING, "")
     await write(shell, "go")
     reply = await shell.wait(30)
-    assert (reply.ending, reply.exit_code, reply.output) == (Ending.COMPLETED, 4, "two")
+    assert (reply.ending, reply.exit_code, reply.output) == (ShellEnding.COMPLETED, 4, "two")
 
 
 async def test_an_end_nobody_attended_is_told_afterwards_once(start_shell: StartShell) -> None:
@@ -193,7 +194,7 @@ async def test_the_time_limit_ends_a_command_and_keeps_the_shell(
     shell = await start_shell(HASTY)
     await shell.run("kept=1; echo quick")
     reply = await shell.run(f"echo partial; {text}; echo not reached")
-    assert (reply.ending, reply.exit_code) == (Ending.TIMED_OUT, 124)
+    assert (reply.ending, reply.exit_code) == (ShellEnding.TIMED_OUT, 124)
     assert reply.output.startswith("partial")
     assert "not reached" not in reply.output
     assert "timed out after 0.4 s" in reply.notes[0]
@@ -205,15 +206,15 @@ async def test_a_shell_that_cannot_be_interrupted_is_ended_and_says_so(
 ) -> None:
     shell = await start_shell(HASTY)
     reply = await shell.run("trap '' INT; while :; do :; done")
-    assert (reply.ending, reply.exit_code) == (Ending.TIMED_OUT, 124)
+    assert (reply.ending, reply.exit_code) == (ShellEnding.TIMED_OUT, 124)
     assert "killed" in reply.notes[0]
     assert "fresh shell" in reply.notes[1]
     assert shell.ended
 
 
 async def test_the_time_limit_also_ends_what_nobody_attends(start_shell: StartShell) -> None:
-    shell = await start_shell(Limits(hard=0.6, quiet=1.0, grace=0.5))
-    assert (await shell.run("cat")).ending is Ending.WAITING
+    shell = await start_shell(ShellLimits(hard=0.6, quiet=1.0, grace=0.5))
+    assert (await shell.run("cat")).ending is ShellEnding.WAITING
     assert shell.command is not None
     await shell.command.wait(10)
     assert (await shell.wait(0)).exit_code == 124
@@ -238,7 +239,7 @@ async def test_typed_text_nobody_read_does_not_reach_the_next_command(shell: She
     assert shell.command is not None
     await shell.command.wait(10)
     shell._terminal.write(b"stale\n")
-    assert (await shell.run("read x")).ending is Ending.WAITING
+    assert (await shell.run("read x")).ending is ShellEnding.WAITING
     await shell.type(b"fresh\n")
     assert (await shell.run("echo $x")).output == "fresh"
 

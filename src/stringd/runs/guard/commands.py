@@ -12,7 +12,7 @@ from typing import Final
 
 from stringd.runs.guard.policy import CommandPolicy, Subject, Verdict
 from stringd.runs.guard.shell.dangers import Danger, dangers
-from stringd.runs.guard.shell.starting import read_through
+from stringd.runs.guard.shell.wrappers import read_through
 
 
 @dataclass(frozen=True)

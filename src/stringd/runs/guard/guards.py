@@ -25,7 +25,7 @@ class Ruling(NamedTuple):
 
 
 @dataclass
-class Guard:
+class ToolGuard:
     """The ordered policies of one tool."""
 
     forbidden: ForbiddenGlobs = field(default_factory=ForbiddenGlobs)
@@ -81,19 +81,19 @@ class RunGuards:
     def __init__(self, defaults: GuardDefaults = _PLAIN, parent: "RunGuards | None" = None) -> None:
         self.defaults = defaults
         self._parent = parent
-        self._guards: dict[str, Guard] = {}
+        self._guards: dict[str, ToolGuard] = {}
 
-    def of(self, tool: str) -> Guard:
+    def of(self, tool: str) -> ToolGuard:
         if tool not in self._guards:
             self._guards[tool] = self._made(tool)
         return self._guards[tool]
 
-    def _made(self, tool: str) -> Guard:
+    def _made(self, tool: str) -> ToolGuard:
         if self._parent is not None:
             above = self._parent.of(tool)
-            return Guard(above.forbidden, above.commands, read=above.read, write=above.write)
+            return ToolGuard(above.forbidden, above.commands, read=above.read, write=above.write)
         forbidden = ForbiddenGlobs(places=self.defaults.forbidden_places)
-        return Guard(forbidden, self.defaults.commands if tool in _SHELLS else ())
+        return ToolGuard(forbidden, self.defaults.commands if tool in _SHELLS else ())
 
     def remember(self, tool: str, entry: SessionEntry) -> list[str]:
         """Keep a session answer; returns the chain as it is now."""

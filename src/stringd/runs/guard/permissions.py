@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from stringd.runs.globs import GlobError
 from stringd.runs.guard.errors import Denied
-from stringd.runs.guard.guards import Guard, Ruling, RunGuards
-from stringd.runs.guard.paths import Place, Workspace
+from stringd.runs.guard.globs import GlobError
+from stringd.runs.guard.guards import Ruling, RunGuards, ToolGuard
 from stringd.runs.guard.policy import SessionEntry, Subject, Verdict
+from stringd.runs.guard.workspace import Workspace, WorkspacePath
 
 Operation = Literal["fs.read", "fs.write", "fs.exec"]
 _OPERATIONS: Final[Mapping[str, Operation]] = {
@@ -17,7 +17,7 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
 }
 
 
-class Wish(NamedTuple):
+class PermissionRequest(NamedTuple):
     """What a tool asks the human for."""
 
     agent_name: str
@@ -34,8 +34,8 @@ class Verdicts(NamedTuple):
     `chain_changed` tells subscribers the policies of a tool.
     """
 
-    ask: Callable[[Wish], Awaitable[str]]
-    policy_decided: Callable[[Wish, Literal["allow", "deny"], str], None]
+    ask: Callable[[PermissionRequest], Awaitable[str]]
+    policy_decided: Callable[[PermissionRequest, Literal["allow", "deny"], str], None]
     chain_changed: Callable[[str, list[str]], None]
 
 
@@ -54,7 +54,7 @@ class Permissions:
         direction: Literal["read", "write"],
         text: str,
         details: Mapping[str, Any] | None = None,
-    ) -> Place:
+    ) -> WorkspacePath:
         """The real place a path names, allowed to be read or written. Raises `Denied`."""
         place = self.workspace.place(text)
         subject = Subject(direction, str(place.real), place.inside)
@@ -76,7 +76,7 @@ class Permissions:
         """Leave for a file to do more than the run may; always asked for. Raises `Denied`."""
         await self._authorize(agent, tool, Subject("exec", path), details, otherwise="ask")
 
-    def can_access(self, tool: str, place: Place, within: Place) -> bool:
+    def can_access(self, tool: str, place: WorkspacePath, within: WorkspacePath) -> bool:
         """Whether a place may be shown by a tool that was let into the folder `within`.
 
         Nobody is asked again: what was allowed covers what is below, unless a policy denies it.
@@ -95,7 +95,7 @@ class Permissions:
     ) -> None:
         ruling = _judge(self.guards.of(tool), subject, otherwise)
         operation = _OPERATIONS[subject.direction]
-        wish = Wish(agent, tool, operation, subject.resource, details)
+        wish = PermissionRequest(agent, tool, operation, subject.resource, details)
         if ruling.verdict == "ask":
             await self._ask(wish, subject)
             return
@@ -105,7 +105,7 @@ class Permissions:
             why = "; ".join((details or {}).get("why", ()))
             raise Denied(f"{_deed(wish)} is denied by {ruling.policy}{': ' if why else ''}{why}")
 
-    async def _ask(self, wish: Wish, subject: Subject) -> None:
+    async def _ask(self, wish: PermissionRequest, subject: Subject) -> None:
         decision = await self._verdicts.ask(wish)
         verdict: Literal["allow", "deny"] = "allow" if decision.startswith("allow") else "deny"
         if decision.endswith("-session"):
@@ -116,7 +116,7 @@ class Permissions:
             raise Denied(f"{_deed(wish)} was denied by the user")
 
 
-def _judge(guard: Guard, subject: Subject, otherwise: Verdict = "allow") -> Ruling:
+def _judge(guard: ToolGuard, subject: Subject, otherwise: Verdict = "allow") -> Ruling:
     try:
         return guard.judge(subject, otherwise)
     except GlobError as error:
@@ -124,6 +124,6 @@ def _judge(guard: Guard, subject: Subject, otherwise: Verdict = "allow") -> Ruli
         return Ruling("deny", str(error))
 
 
-def _deed(wish: Wish) -> str:
+def _deed(wish: PermissionRequest) -> str:
     verb = {"fs.read": "Reading", "fs.write": "Writing", "fs.exec": "Running"}[wish.operation]
     return f"{verb} {wish.resource}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol
 
-from stringd.runs import globs
+from stringd.runs.guard import globs
 
 # A server may take these in an address for steps upwards, out of what was granted.
 _CLIMBS: Final = re.compile(r"(?i)\.\.|\\|%(?:2[ef]|5c)")

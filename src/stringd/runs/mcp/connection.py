@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stringd.runs.mcp.definitions import Definition, MissingVariableError
+from stringd.runs.mcp.definitions import MissingVariableError, ServerDefinition
 
 if TYPE_CHECKING:
     from mcp import ClientSession
@@ -22,7 +22,7 @@ CONNECT_SECONDS: Final = 30.0
 class Connection:
     """`tools` and `error` are settled once `opened` is done; exactly one of them says something."""
 
-    def __init__(self, definition: Definition, cwd: Path) -> None:
+    def __init__(self, definition: ServerDefinition, cwd: Path) -> None:
         self.definition = definition
         self.tools: list[TheirTool] = []
         self.error: str | None = None

@@ -8,12 +8,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from stringd.formats.shapes import Fields
 from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy.definition import LlmAgent, Strategy
 from stringd.runs.strategy.discover import PROJECT_FOLDERS
 from stringd.runs.strategy.schema import MCP_SERVERS
 from stringd.runs.strategy.source import read_source
-from stringd.wire.shapes import Fields
 
 Origin = Literal["global", "workspace", "strategy"]
 _FILE: Final = Fields({"mcpServers": MCP_SERVERS})
@@ -24,7 +24,7 @@ class MissingVariableError(Exception):
 
 
 @dataclass(frozen=True)
-class Definition:
+class ServerDefinition:
     """One server. `file` defines it; what it says is resolved when it is connected to."""
 
     id: str
@@ -63,7 +63,9 @@ def _resolved(value: Any) -> str:
     return found
 
 
-def definitions(data_dir: Path, cwd: Path, strategy: Strategy | None) -> dict[str, Definition]:
+def definitions(
+    data_dir: Path, cwd: Path, strategy: Strategy | None
+) -> dict[str, ServerDefinition]:
     """Every known server by id; nearer definitions win. Raises `StrategyFileError`."""
     found = _shared(data_dir / "mcp.json", "global")
     for folder in reversed(PROJECT_FOLDERS):
@@ -71,13 +73,13 @@ def definitions(data_dir: Path, cwd: Path, strategy: Strategy | None) -> dict[st
         found |= _shared(cwd / folder / "mcp.json", "workspace")
     if strategy is not None:
         found |= {
-            name: Definition(name, "strategy", raw, strategy.path)
+            name: ServerDefinition(name, "strategy", raw, strategy.path)
             for name, raw in strategy.mcp_servers.items()
         }
     return found
 
 
-def _shared(path: Path, source: Origin) -> dict[str, Definition]:
+def _shared(path: Path, source: Origin) -> dict[str, ServerDefinition]:
     if not path.is_file():
         return {}
     read = read_source(path, "MCP configuration")
@@ -86,10 +88,10 @@ def _shared(path: Path, source: Origin) -> dict[str, Definition]:
         lines = "\n".join(f"  - {read.describe(issue)}" for issue in issues)
         raise StrategyFileError(f"MCP configuration validation failed:\n{lines}")
     servers: Mapping[str, Any] = read.value["mcpServers"]
-    return {name: Definition(name, source, raw, path) for name, raw in servers.items()}
+    return {name: ServerDefinition(name, source, raw, path) for name, raw in servers.items()}
 
 
-def rewrite_default(definition: Definition, *, enabled: bool) -> None:
+def rewrite_default(definition: ServerDefinition, *, enabled: bool) -> None:
     """Change `enabledByDefault` in the defining file. Raises `StrategyFileError` or `OSError`."""
     value = read_source(definition.file, "MCP configuration").value
     value["mcpServers"][definition.id]["enabledByDefault"] = enabled

@@ -9,10 +9,10 @@ from msgspec import UNSET
 
 from stringd.runs.errors import PrepareError
 from stringd.runs.mcp.connection import Connection
-from stringd.runs.mcp.definitions import Definition, assigned
+from stringd.runs.mcp.definitions import ServerDefinition, assigned
 from stringd.runs.mcp.tool import McpTool
 from stringd.runs.strategy.definition import LlmAgent, Strategy
-from stringd.runs.tools.port import Tool
+from stringd.runs.tools.context import Tool
 from stringd.wire.runs.types import McpServerStatus
 
 _CLOSE_SECONDS: Final = 5.0
@@ -23,7 +23,7 @@ class RunServers:
 
     def __init__(
         self,
-        known: Mapping[str, Definition],
+        known: Mapping[str, ServerDefinition],
         strategy: Strategy,
         cwd: Path,
         enabled: Collection[str],
@@ -58,7 +58,7 @@ class RunServers:
 
 
 def status(
-    definition: Definition,
+    definition: ServerDefinition,
     strategy: Strategy | None,
     enabled: Collection[str],
     connection: Connection | None = None,
@@ -105,7 +105,7 @@ class McpPool:
 
     async def connect(
         self,
-        known: Mapping[str, Definition],
+        known: Mapping[str, ServerDefinition],
         strategy: Strategy,
         cwd: Path,
         selection: Collection[str] | None,
@@ -121,7 +121,7 @@ class McpPool:
             await each.opened()
         return RunServers(known, strategy, cwd, enabled, connections)
 
-    def _connection(self, definition: Definition, cwd: Path) -> Connection:
+    def _connection(self, definition: ServerDefinition, cwd: Path) -> Connection:
         connection = Connection(definition, cwd)
         self._tasks.add(connection.task)
         connection.task.add_done_callback(self._tasks.discard)
@@ -136,5 +136,5 @@ class McpPool:
             await asyncio.gather(*late, return_exceptions=True)
 
 
-def default_selection(known: Mapping[str, Definition]) -> list[str]:
+def default_selection(known: Mapping[str, ServerDefinition]) -> list[str]:
     return [name for name, each in known.items() if each.enabled_by_default]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from stringd.runs.mcp.connection import Connection
-from stringd.runs.tools.outcome import ToolBrokenError, ToolOutput
-from stringd.runs.tools.port import ToolContext
+from stringd.runs.tools.context import ToolContext
+from stringd.runs.tools.output import ToolBrokenError, ToolOutput
 from stringd.wire.runs.types import McpOrigin
 
 if TYPE_CHECKING:

@@ -14,6 +14,18 @@ from typing import Any, Final
 
 import msgspec
 
+from stringd.formats.shapes import (
+    Anything,
+    Either,
+    Entries,
+    Fields,
+    Flag,
+    Items,
+    Number,
+    Shape,
+    TextShape,
+    dotted,
+)
 from stringd.runs.errors import ModelError, StrategyFileError
 from stringd.runs.models.port import (
     Finished,
@@ -29,22 +41,10 @@ from stringd.runs.models.port import (
     ToolRequested,
 )
 from stringd.runs.strategy.source import read_source
-from stringd.wire.shapes import (
-    Anything,
-    Either,
-    Entries,
-    Fields,
-    Flag,
-    Items,
-    Number,
-    Shape,
-    Text,
-    dotted,
-)
 
-_text = Text()
+_text = TextShape()
 _count = Number(whole=True, at_least=0)
-_tool = Fields({"name": Text(filled=True)}, {"args": Entries(Anything())})
+_tool = Fields({"name": TextShape(filled=True)}, {"args": Entries(Anything())})
 _reply = Fields(
     {},
     {

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from stringd.runs.clock import timestamp
+from stringd.system.clock import timestamp
 from stringd.wire.runs.catalog import ModelInfo, ProviderInfo
 
 _SECONDS: Final = 5.0

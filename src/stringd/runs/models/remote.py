@@ -20,7 +20,7 @@ from stringd.runs.models.retries import (
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as TheirModel
 
-    from stringd.runs.models.known import Family
+    from stringd.runs.models.providers import Family
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,8 @@ class Library:
 
 
 def _import(family: "Family") -> None:
-    import_module("stringd.runs.models.exchange")
-    from stringd.runs.models.clients import load
+    import_module("stringd.runs.models.pydantic_ai.exchange")
+    from stringd.runs.models.pydantic_ai.clients import load
 
     load(family)
 
@@ -87,7 +87,7 @@ class RemoteModel:
         if (why := self._library.delay(self._family)) is not None:
             yield Delayed(why)
         model = await self._ready()
-        from stringd.runs.models.exchange import ProviderFailure, exchange
+        from stringd.runs.models.pydantic_ai.exchange import ProviderFailure, exchange
 
         retries = tries_again(request.options.get("maxRetries", DEFAULT_RETRIES))
         for attempt in range(retries + 1):

@@ -18,7 +18,7 @@ class UserAgent:
 
 
 @dataclass(frozen=True)
-class Retention:
+class RetentionRule:
     """How much of an agent's memory its model sees. `None` switches a rule off."""
 
     max_records: int | None = None
@@ -28,7 +28,7 @@ class Retention:
 
 
 @dataclass(frozen=True)
-class Template:
+class PromptTemplate:
     """Liquid source, read when the strategy is loaded and rendered at every call."""
 
     text: str
@@ -40,14 +40,14 @@ class LlmAgent:
     name: str
     model: str | None
     system_prompt: str | None = None
-    template: Template | None = None
+    template: PromptTemplate | None = None
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     provider_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     model_options: Mapping[str, float] = field(default_factory=dict)
     output_schema: Mapping[str, Any] | None = None
-    retention: Retention = Retention()
+    retention: RetentionRule = RetentionRule()
     max_steps: int = 100
     base_dir: Path = Path()
 
@@ -90,7 +90,7 @@ class Cycle:
 
 
 @dataclass(frozen=True)
-class Broadcast:
+class BroadcastFlow:
     name: str
     steps: tuple["Step", ...]
     separator: str = "\n\n"
@@ -104,7 +104,7 @@ class CustomFlow:
     config: Mapping[str, Any] | None = None
 
 
-FlowDefinition = Sequential | Cycle | Broadcast | CustomFlow
+FlowDefinition = Sequential | Cycle | BroadcastFlow | CustomFlow
 Step = AgentStep | FlowDefinition
 
 

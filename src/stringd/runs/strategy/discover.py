@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from stringd.formats.shapes import dotted
 from stringd.runs.errors import StrategyFileError
-from stringd.runs.strategy.manifest import MANIFEST_NAMES, read_manifest
+from stringd.runs.strategy.project import MANIFEST_NAMES, read_manifest
 from stringd.runs.strategy.schema import STRATEGY
 from stringd.runs.strategy.source import FORMATS, read_source
-from stringd.wire.shapes import dotted
 
 PROJECT_FOLDERS: Final = (".stringd", ".comma")
 BUNDLED: Final = Path(__file__).parent.parent / "bundled"

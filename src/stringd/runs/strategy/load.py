@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
+from stringd.formats.shapes import Issue
 from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.schema import BUILT_IN_FLOWS, STRATEGY
-from stringd.runs.strategy.source import Source, read_source
-from stringd.wire.shapes import Issue
+from stringd.runs.strategy.source import StrategySource, read_source
 
 BUILT_IN_AGENTS = ("llm", "user")
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownNames:
     """Names a strategy may refer to besides its own agents."""
 
     tools: tuple[str, ...] = ()
@@ -27,7 +27,9 @@ class Known:
     flow_types: tuple[str, ...] = ()
 
 
-def load_strategy(path: Path, known: Known, *, model_override: str | None = None) -> d.Strategy:
+def load_strategy(
+    path: Path, known: KnownNames, *, model_override: str | None = None
+) -> d.Strategy:
     """Read, check and resolve one file. Raises `StrategyFileError`."""
     source = read_source(path)
     issues = STRATEGY.check(source.value)
@@ -40,12 +42,12 @@ def load_strategy(path: Path, known: Known, *, model_override: str | None = None
     return strategy
 
 
-def _validation_text(source: Source, issues: list[Issue]) -> str:
+def _validation_text(source: StrategySource, issues: list[Issue]) -> str:
     lines = "\n".join(f"  - {source.describe(issue)}" for issue in issues)
     return f"Strategy validation failed:\n{lines}"
 
 
-def _strategy(source: Source) -> d.Strategy:
+def _strategy(source: StrategySource) -> d.Strategy:
     raw: Mapping[str, Any] = source.value
     folder = source.path.parent
     return d.Strategy(
@@ -93,11 +95,11 @@ def _llm_agent(name: str, raw: Mapping[str, Any], folder: Path) -> d.LlmAgent:
     )
 
 
-def _template(raw: Mapping[str, Any] | None, folder: Path) -> d.Template | None:
+def _template(raw: Mapping[str, Any] | None, folder: Path) -> d.PromptTemplate | None:
     if raw is None:
         return None
     text = _prompt(raw["template"], folder, "System prompt template")
-    return d.Template(text or "", raw.get("variables", {}))
+    return d.PromptTemplate(text or "", raw.get("variables", {}))
 
 
 def prompt_files(path: Path) -> list[Path]:
@@ -137,13 +139,13 @@ def _prompt(value: str | None, folder: Path, what: str) -> str | None:
         raise StrategyFileError(f"Cannot read {what.lower()} file {path}: {error}") from None
 
 
-def _retention(raw: Mapping[str, Any]) -> d.Retention:
+def _retention(raw: Mapping[str, Any]) -> d.RetentionRule:
     window = raw.get("rollingWindow")
     compaction = raw.get("compaction", True)
     details = compaction if isinstance(compaction, dict) else {}
     threshold = details.get("threshold")
     limit = window.get("maxRecords") if isinstance(window, dict) else window
-    return d.Retention(
+    return d.RetentionRule(
         max_records=None if limit is None else int(limit),
         compaction=compaction is not False,
         keep_recent=int(details.get("keepRecent", 8)),
@@ -161,7 +163,7 @@ def _flow(raw: Mapping[str, Any]) -> d.FlowDefinition:
         case "sequential":
             return d.Sequential(name, steps)
         case "broadcast":
-            return d.Broadcast(name, steps, raw.get("separator", "\n\n"))
+            return d.BroadcastFlow(name, steps, raw.get("separator", "\n\n"))
         case "cycle":
             return _cycle(raw, name, steps)
         case type_:
@@ -180,7 +182,7 @@ def _cycle(raw: Mapping[str, Any], name: str, steps: tuple[d.Step, ...]) -> d.Cy
     )
 
 
-def _check_agents(strategy: d.Strategy, known: Known, model_override: str | None) -> None:
+def _check_agents(strategy: d.Strategy, known: KnownNames, model_override: str | None) -> None:
     for agent in strategy.agents.values():
         if isinstance(agent, d.LlmAgent):
             _check_llm_agent(agent, known, model_override)
@@ -192,7 +194,7 @@ def _check_agents(strategy: d.Strategy, known: Known, model_override: str | None
             )
 
 
-def _check_llm_agent(agent: d.LlmAgent, known: Known, model_override: str | None) -> None:
+def _check_llm_agent(agent: d.LlmAgent, known: KnownNames, model_override: str | None) -> None:
     if not (agent.model and agent.model.strip()) and model_override is None:
         raise StrategyFileError(
             f'Agent "{agent.name}" has no model. Set a model on the agent definition.'
@@ -206,7 +208,7 @@ def _check_llm_agent(agent: d.LlmAgent, known: Known, model_override: str | None
             )
 
 
-def _check_flow(flow: d.FlowDefinition, strategy: d.Strategy, known: Known) -> None:
+def _check_flow(flow: d.FlowDefinition, strategy: d.Strategy, known: KnownNames) -> None:
     if isinstance(flow, d.CustomFlow) and flow.type not in known.flow_types:
         raise StrategyFileError(
             f'Flow "{flow.name}" references unknown flow type "{flow.type}". '

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from stringd.wire.shapes import (
+from stringd.formats.shapes import (
     Anything,
     Either,
     Entries,
@@ -15,14 +15,14 @@ from stringd.wire.shapes import (
     Number,
     OneOf,
     Shape,
-    Text,
+    TextShape,
 )
 
 BUILT_IN_FLOWS: Final = ("sequential", "cycle", "broadcast")
 MATCH_MODES: Final = ("substring", "first-line", "any-line", "exact")
 
-_text = Text()
-_filled = Text(filled=True)
+_text = TextShape()
+_filled = TextShape(filled=True)
 _map = Entries(Anything())
 _count = Number(whole=True, at_least=0)
 

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from stringd.formats.places import Places, SourcePlace, SourceSyntaxError
+from stringd.formats.shapes import Issue, dotted
+from stringd.formats.shapes import Path as ValuePath
 from stringd.runs.errors import StrategyFileError
-from stringd.runs.strategy.places import Place, Places, SourceSyntaxError
-from stringd.wire.shapes import Issue, dotted
-from stringd.wire.shapes import Path as ValuePath
 
 FORMATS: Final = {".json": "JSON", ".jsonc": "JSON", ".yaml": "YAML", ".yml": "YAML"}
 # A hand-written strategy is a few KiB; prompts live in their own files.
@@ -17,18 +17,18 @@ MAX_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Source:
+class StrategySource:
     """A parsed file: its value, and where each value stands."""
 
     path: Path
     value: Any
     places: Places
 
-    def place(self, path: ValuePath) -> Place:
+    def place(self, path: ValuePath) -> SourcePlace:
         """Where the value at `path` stands, or its nearest parent that is there."""
         while path and path not in self.places:
             path = path[:-1]
-        return self.places.get(path, Place(1, 1))
+        return self.places.get(path, SourcePlace(1, 1))
 
     def describe(self, issue: Issue) -> str:
         """What is wrong where, for the person who wrote the file; details on lines of their own."""
@@ -39,7 +39,7 @@ class Source:
         return f"{dotted(issue.path)}: {issue.problem} ({self.path}:{line}:{column})"
 
 
-def read_source(path: Path, what: str = "Strategy", text: str | None = None) -> Source:
+def read_source(path: Path, what: str = "Strategy", text: str | None = None) -> StrategySource:
     """Read and parse a file. Raises `StrategyFileError` with a text for its author."""
     form = FORMATS.get(path.suffix.lower())
     if form is None:
@@ -54,15 +54,15 @@ def read_source(path: Path, what: str = "Strategy", text: str | None = None) -> 
         at = f":{bad.place.line}:{bad.place.column}" if bad.place else ""
         message = f"Failed to parse {what.lower()} {form}: {bad.problem} ({path}{at})"
         raise StrategyFileError(message) from None
-    return Source(path, value, places)
+    return StrategySource(path, value, places)
 
 
 def _parse(text: str, form: str) -> tuple[Any, Places]:
     # The parsers are loaded with the first file; a daemon without runs never needs them.
     if form == "YAML":
-        from stringd.runs.strategy.yaml12 import parse_yaml as parse
+        from stringd.formats.yaml12 import parse_yaml as parse
     else:
-        from stringd.runs.strategy.jsonc import parse_json as parse
+        from stringd.formats.jsonc import parse_json as parse
     value, places = parse(text)
     try:
         msgspec.json.encode(value)

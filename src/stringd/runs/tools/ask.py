@@ -1,22 +1,22 @@
 """`ask_question`: an agent asks the human in the middle of its turn."""
 
 from stringd.runs.errors import UnansweredError
-from stringd.runs.tools.checked import Arguments, CheckedTool
-from stringd.runs.tools.outcome import ToolFailure, ToolOutput
-from stringd.runs.tools.port import ToolContext
+from stringd.runs.tools.base import Arguments, BuiltInTool
+from stringd.runs.tools.context import ToolContext
+from stringd.runs.tools.output import ToolFailure, ToolOutput
 
 
-class Question(Arguments, frozen=True):
+class AskArguments(Arguments, frozen=True):
     question: str
 
 
-class AskQuestion(CheckedTool[Question]):
+class AskQuestion(BuiltInTool[AskArguments]):
     name = "ask_question"
     description = "Ask the user a question and wait for the answer."
-    takes = Question
+    takes = AskArguments
     repeatable = True
 
-    async def run(self, args: Question, context: ToolContext) -> ToolOutput:
+    async def run(self, args: AskArguments, context: ToolContext) -> ToolOutput:
         try:
             answer = await context.ask(context.agent_name, args.question)
         except UnansweredError as error:

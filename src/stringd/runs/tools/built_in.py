@@ -5,16 +5,17 @@ from functools import cache
 
 from stringd.runs.tools.ask import AskQuestion
 from stringd.runs.tools.command import RunCommand
-from stringd.runs.tools.daemon import RequestPrivileged, String
-from stringd.runs.tools.files.editing import EditFile
-from stringd.runs.tools.files.listing import Glob, ListDirectory
-from stringd.runs.tools.files.moving import DeleteFile, MoveFile, RestoreFile
-from stringd.runs.tools.files.reading import ReadFile
-from stringd.runs.tools.files.searching import SearchFiles
-from stringd.runs.tools.files.writing import CreateFile, WriteFile
-from stringd.runs.tools.knowledge import ListSkills, LoadSkill, LspRequest
-from stringd.runs.tools.port import Tool
-from stringd.runs.tools.strategies import LaunchStrategy, ListStrategy
+from stringd.runs.tools.context import Tool
+from stringd.runs.tools.files.edit import EditFile
+from stringd.runs.tools.files.list import Glob, ListDirectory
+from stringd.runs.tools.files.move import DeleteFile, MoveFile, RestoreFile
+from stringd.runs.tools.files.read import ReadFile
+from stringd.runs.tools.files.search import SearchFiles
+from stringd.runs.tools.files.write import CreateFile, WriteFile
+from stringd.runs.tools.gate import RequestPrivileged
+from stringd.runs.tools.launch import LaunchStrategy, ListStrategy
+from stringd.runs.tools.skills import ListSkills, LoadSkill, LspRequest
+from stringd.runs.tools.string import StringTool
 from stringd.runs.tools.todos import (
     TodoAdd,
     TodoClear,
@@ -54,7 +55,7 @@ def built_in_tools() -> Mapping[str, Tool]:
         TodoClear(),
         AskQuestion(),
         LspRequest(),
-        String(),
+        StringTool(),
         RequestPrivileged(),
     )
     return {tool.name: tool for tool in tools}

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
-from stringd.runs.guard.paths import Place
-from stringd.runs.tools.checked import Arguments, CheckedTool
+from stringd.runs.guard.workspace import WorkspacePath
+from stringd.runs.tools.base import Arguments, BuiltInTool
+from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.environment import child_environment
 from stringd.runs.tools.files import disk
-from stringd.runs.tools.files.listing import check_folder
-from stringd.runs.tools.outcome import ToolFailure, ToolOutput
-from stringd.runs.tools.port import ToolContext
+from stringd.runs.tools.files.list import check_folder
+from stringd.runs.tools.output import ToolFailure, ToolOutput
 
 MAX_STREAM: Final = 1024 * 1024
 # What the model reads of each stream; all of it would crowd out everything else.
@@ -73,7 +73,7 @@ class Ended:
             return f"SIG{-self.returncode}"
 
 
-class RunCommand(CheckedTool[RunCommandArguments]):
+class RunCommand(BuiltInTool[RunCommandArguments]):
     name = "run_command"
     description = (
         "Run a shell command. It gets no input and no terminal; background jobs end with it."
@@ -98,7 +98,7 @@ class RunCommand(CheckedTool[RunCommandArguments]):
 
 
 async def execute(
-    command: str, place: Place, environment: Mapping[str, str], limit: float
+    command: str, place: WorkspacePath, environment: Mapping[str, str], limit: float
 ) -> Ended:
     """Run it to its end, or to the time limit; whatever is left of it is killed."""
     shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"  # noqa: ASYNC240, PTH110
@@ -186,7 +186,7 @@ def _signal_group(process: asyncio.subprocess.Process, number: signal.Signals) -
         os.killpg(process.pid, number)
 
 
-def _answer(command: str, place: Place, ended: Ended, limit: float) -> ToolOutput:
+def _answer(command: str, place: WorkspacePath, ended: Ended, limit: float) -> ToolOutput:
     killed = ended.signal is not None
     data = {
         "command": command,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from stringd.runs.tools.outcome import ToolFailure
+from stringd.runs.tools.output import ToolFailure
 
 _KEPT: Final = frozenset(
     (

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from stringd.runs.tools.outcome import ToolFailure, ToolOutput
+from stringd.runs.tools.output import ToolFailure, ToolOutput
 
 
 class Todo(NamedTuple):

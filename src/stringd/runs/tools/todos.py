@@ -3,16 +3,16 @@
 A resumed run makes its list again from the calls that ended, so that one cut off may be repeated.
 """
 
-from stringd.runs.tools.checked import Arguments, CheckedTool
-from stringd.runs.tools.outcome import ToolFailure, ToolOutput
-from stringd.runs.tools.port import ToolContext
+from stringd.runs.tools.base import Arguments, BuiltInTool
+from stringd.runs.tools.context import ToolContext
+from stringd.runs.tools.output import ToolFailure, ToolOutput
 
 
-class Content(Arguments, frozen=True):
+class TodoContent(Arguments, frozen=True):
     content: str
 
 
-class Number(Arguments, frozen=True):
+class TodoNumber(Arguments, frozen=True):
     id: int | str
 
 
@@ -27,31 +27,31 @@ def _number(value: int | str) -> int:
     return int(text)
 
 
-class TodoAdd(CheckedTool[Content]):
+class TodoAdd(BuiltInTool[TodoContent]):
     name = "todo_add"
     description = "Add an item to the to-do list of this run."
-    takes = Content
+    takes = TodoContent
     repeatable = True
 
-    async def run(self, args: Content, context: ToolContext) -> ToolOutput:
+    async def run(self, args: TodoContent, context: ToolContext) -> ToolOutput:
         item = context.desk.todos.add(args.content)
         return ToolOutput(item.line(), data=item._asdict())
 
 
-class TodoComplete(CheckedTool[Number]):
+class TodoComplete(BuiltInTool[TodoNumber]):
     name = "todo_complete"
     description = "Mark an item of the to-do list as done."
-    takes = Number
+    takes = TodoNumber
     repeatable = True
 
-    async def run(self, args: Number, context: ToolContext) -> ToolOutput:
+    async def run(self, args: TodoNumber, context: ToolContext) -> ToolOutput:
         todos = context.desk.todos
         index = todos.find(_number(args.id))
         todos.items[index] = todos.items[index]._replace(done=True)
         return ToolOutput(todos.items[index].line(), data=todos.items[index]._asdict())
 
 
-class TodoGet(CheckedTool[Nothing]):
+class TodoGet(BuiltInTool[Nothing]):
     name = "todo_get"
     description = "Show the to-do list of this run."
     takes = Nothing
@@ -61,7 +61,7 @@ class TodoGet(CheckedTool[Nothing]):
         return context.desk.todos.answer()
 
 
-class TodoGetNext(CheckedTool[Nothing]):
+class TodoGetNext(BuiltInTool[Nothing]):
     name = "todo_get_next"
     description = "Show the first item of the to-do list that is not done."
     takes = Nothing
@@ -74,19 +74,19 @@ class TodoGetNext(CheckedTool[Nothing]):
         return ToolOutput(waiting.line(), data={"todo": waiting._asdict()})
 
 
-class TodoRemove(CheckedTool[Number]):
+class TodoRemove(BuiltInTool[TodoNumber]):
     name = "todo_remove"
     description = "Remove an item from the to-do list."
-    takes = Number
+    takes = TodoNumber
     repeatable = True
 
-    async def run(self, args: Number, context: ToolContext) -> ToolOutput:
+    async def run(self, args: TodoNumber, context: ToolContext) -> ToolOutput:
         todos = context.desk.todos
         gone = todos.items.pop(todos.find(_number(args.id)))
         return todos.answer(f"Removed #{gone.id}.")
 
 
-class TodoClear(CheckedTool[Nothing]):
+class TodoClear(BuiltInTool[Nothing]):
     name = "todo_clear"
     description = "Remove every item from the to-do list."
     takes = Nothing

@@ -9,9 +9,9 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from msgspec import Meta
 
 from stringd.runs.guard.addresses import resolve
-from stringd.runs.tools.checked import Arguments, CheckedTool
-from stringd.runs.tools.outcome import ToolFailure, ToolOutput
-from stringd.runs.tools.port import ToolContext
+from stringd.runs.tools.base import Arguments, BuiltInTool
+from stringd.runs.tools.context import ToolContext
+from stringd.runs.tools.output import ToolFailure, ToolOutput
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ class WebfetchArguments(Arguments, frozen=True):
     timeout: Annotated[float, Meta(gt=0, le=300, description="seconds")] | None = None
 
 
-class Page:
+class FetchedPage:
     """What a server answered, as far as it was read."""
 
     def __init__(self, url: str, response: "httpx2.Response", body: bytes) -> None:
@@ -50,7 +50,7 @@ class Page:
         self.text = _decoded(body, response.charset_encoding)
 
 
-class Webfetch(CheckedTool[WebfetchArguments]):
+class Webfetch(BuiltInTool[WebfetchArguments]):
     name = "webfetch"
     description = "Fetch a web page over HTTP or HTTPS, as markdown, text or html."
     takes = WebfetchArguments
@@ -63,7 +63,7 @@ class Webfetch(CheckedTool[WebfetchArguments]):
             url, parts = checked_url(url)
             address = await allowed_address(self.name, url, parts, context, granted)
             found = await _fetch(url, parts, address, limit)
-            if isinstance(found, Page):
+            if isinstance(found, FetchedPage):
                 return await _answer(found, args.format or "markdown")
             url = found
         raise ToolFailure("command_failed", f"More than {_MAX_HOPS} redirects: {args.url}")
@@ -105,7 +105,7 @@ def checked_url(url: str) -> tuple[str, SplitResult]:
     return plain, urlsplit(plain)
 
 
-async def _fetch(url: str, parts: SplitResult, address: str, limit: float) -> "Page | str":
+async def _fetch(url: str, parts: SplitResult, address: str, limit: float) -> "FetchedPage | str":
     """One exchange: the page, or where it sends us. Raises `ToolFailure`."""
     import httpx2
 
@@ -118,7 +118,7 @@ async def _fetch(url: str, parts: SplitResult, address: str, limit: float) -> "P
                 body += chunk
                 if len(body) > _MAX_BODY:
                     break
-            return Page(url, response, bytes(body))
+            return FetchedPage(url, response, bytes(body))
     except TimeoutError:
         raise ToolFailure("timeout", f"No answer from {url} within {limit:g} s") from None
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
@@ -151,7 +151,7 @@ def _decoded(body: bytes, charset: str | None) -> str:
         return body.decode("utf-8", "replace")
 
 
-async def _answer(page: Page, wanted: Format) -> ToolOutput:
+async def _answer(page: FetchedPage, wanted: Format) -> ToolOutput:
     text = page.text
     if "html" in page.type or (not page.type and text.lstrip()[:1] == "<"):
         text = await asyncio.to_thread(_converted, text, wanted)

@@ -2,20 +2,20 @@
 
 from stringd.actions.binding import needs_arguments
 from stringd.actions.errors import ActionError
-from stringd.actions.run import Caller, DocumentAnswer, Help, Outcome, Text, run_action
+from stringd.actions.run import ActionCaller, ActionText, DocumentAnswer, Help, Outcome, run_action
 from stringd.actions.schema import listing, schema
 from stringd.documents import Action, render_text
-from stringd.runtime.action_place import place_of
-from stringd.runtime.addresses import WebAddress, resolve
-from stringd.runtime.answers import page_of
-from stringd.runtime.call import Call
-from stringd.runtime.commands.navigation import visit
+from stringd.runtime.commands.open import visit
 from stringd.runtime.errors import CommandError
-from stringd.runtime.mounts import tool_caller
-from stringd.runtime.page import Location, Page
-from stringd.runtime.shortcuts import known_shortcuts
-from stringd.runtime.viewing import current_page, load_local
-from stringd.runtime.web import load_web
+from stringd.runtime.packages.mounts import tool_caller
+from stringd.runtime.pages.action_context import place_of
+from stringd.runtime.pages.action_page import page_of
+from stringd.runtime.pages.shortcuts import known_shortcuts
+from stringd.runtime.pages.show import current_page, load_local
+from stringd.runtime.pages.target import WebAddress, resolve
+from stringd.runtime.pages.web import load_web
+from stringd.runtime.topics.call import Call
+from stringd.runtime.topics.location import Location, Page
 from stringd.wire.result import Result
 
 _HELP = frozenset({"", "--help", "-h"})
@@ -58,7 +58,7 @@ async def perform(
     outcome = await _outcome(call, page, action, arguments, name, defaults)
     if isinstance(outcome, Help):
         return Result.page(f"Action: {action.id}", schema(action))
-    if isinstance(outcome, Text):
+    if isinstance(outcome, ActionText):
         return Result.page("", _shown(call, outcome))
     document = await page_of(outcome)
     text = visit(call, document, None)
@@ -75,11 +75,13 @@ async def run_default(call: Call, action: Action) -> str | None:
         outcome = await _outcome(call, page, action, "", f"/act.{action.id}")
     except CommandError:
         return None
-    if isinstance(outcome, Text):
+    if isinstance(outcome, ActionText):
         return _shown(call, outcome) or None
     if isinstance(outcome, DocumentAnswer):
         document = (await page_of(outcome)).document
-        return _shown(call, Text(document.source[document.body_start :], templated=True)) or None
+        return (
+            _shown(call, ActionText(document.source[document.body_start :], templated=True)) or None
+        )
     return None
 
 
@@ -144,7 +146,7 @@ async def _outcome(
 ) -> Outcome:
     session = call.session
     place = place_of(call, page, action, arguments, label, defaults)
-    caller = Caller(
+    caller = ActionCaller(
         place,
         lambda command: setattr(session, "shell", command),
         tool_caller(call, page) if action.method == "MCP" else None,
@@ -157,7 +159,7 @@ async def _outcome(
         raise CommandError(error.code, f"{error.message}{setup}") from error
 
 
-def _shown(call: Call, answer: Text) -> str:
+def _shown(call: Call, answer: ActionText) -> str:
     """The answer's text; links of a template become shortcuts next to those there are."""
     if not answer.templated:
         return answer.text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.runtime.errors import CommandError
 from stringd.runtime.shell import wording
+from stringd.runtime.shell.command import ShellLimits
 from stringd.runtime.shell.errors import (
     BadRangeError,
     NothingRunningError,
@@ -18,13 +19,13 @@ from stringd.runtime.shell.errors import (
     UnusableInputError,
 )
 from stringd.runtime.shell.keys import key_bytes
-from stringd.runtime.shell.ranges import USAGE, excerpt
-from stringd.runtime.shell.reply import Limits, Reply
+from stringd.runtime.shell.output import USAGE, excerpt
+from stringd.runtime.shell.reply import ShellReply
 from stringd.runtime.shell.shell import Shell
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
-    from stringd.runtime.session import Session
+    from stringd.runtime.topics.session import Session
     from stringd.runtime.workspace import Workspace
 
 DEFAULT_WAIT_SECONDS: Final = 30.0
@@ -80,7 +81,7 @@ async def bash(runtime: "Workspace", session: "Session", text: str, cwd: str | N
         raise _refusal(error) from error
 
 
-def meddles(session: "Session", text: str, waiting: int) -> bool:
+def bypasses_queue(session: "Session", text: str, waiting: int) -> bool:
     """Whether a message is for the running command: it must not wait until that has answered.
 
     Where others are `waiting`, text to type may be meant for one of them and keeps its place.
@@ -182,7 +183,7 @@ META_COMMANDS: Final[dict[str, Handler]] = {
 }
 
 
-def reply_result(reply: Reply) -> Result:
+def reply_result(reply: ShellReply) -> Result:
     """A shell's reply in the layout every caller knows."""
     code = "running" if reply.exit_code is None else str(reply.exit_code)
     message = f"exit: {code} | cwd: {reply.cwd}"
@@ -199,7 +200,7 @@ async def _fresh_shell(call: BashCall) -> Shell:
         cwd=call.start_directory,
         base=os.environ,
         variables=call.session.variables,
-        limits=Limits(settings.bash_timeout, settings.bash_quiet),
+        limits=ShellLimits(settings.bash_timeout, settings.bash_quiet),
     )
     # Known to the session before it is ready: a topic closed meanwhile ends it too.
     call.session.shell = shell

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from stringd.runtime.call import Call
-from stringd.runtime.registry import Kind, installed
+from stringd.runtime.packages.installed import Kind, installed
+from stringd.runtime.topics.call import Call
 from stringd.wire.result import Result
 
 GROUPS: Final = {

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from stringd import __version__
-from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
-from stringd.runtime.names import display_directory
-from stringd.runtime.page import Location, Page, is_web, path_of
-from stringd.runtime.registry import installed
-from stringd.runtime.shortcuts import resolve_shortcut
-from stringd.runtime.viewing import current_page
+from stringd.runtime.packages.installed import installed
+from stringd.runtime.pages.shortcuts import resolve_shortcut
+from stringd.runtime.pages.show import current_page
+from stringd.runtime.topics.call import Call
+from stringd.runtime.topics.location import Location, Page, display_directory, is_web, path_of
 from stringd.wire.result import Result
 
 _AUTO_SHOWN: Final = 12

@@ -5,13 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stringd.documents import parse, parse_flags, tokens
-from stringd.runtime.call import Call
+from stringd.runtime.editing.paths import is_directory, locate
+from stringd.runtime.editing.text_file import read_text
 from stringd.runtime.errors import CommandError
-from stringd.runtime.files import read_text
-from stringd.runtime.mcp_apps import Mount
-from stringd.runtime.mounts import mount_server, read_header
-from stringd.runtime.package_sources import fetch_github, fetch_web, github_path
-from stringd.runtime.packages import (
+from stringd.runtime.packages.install import (
     MAIN_FILE,
     InstallError,
     Origin,
@@ -24,13 +21,16 @@ from stringd.runtime.packages import (
     package_directory,
     remove,
 )
-from stringd.runtime.page import is_web, path_of
-from stringd.runtime.paths import is_directory, locate
-from stringd.runtime.session import Session
+from stringd.runtime.packages.mcp_app import Mount
+from stringd.runtime.packages.mounts import mount_server, read_header
+from stringd.runtime.packages.sources import fetch_github, fetch_web, github_path
+from stringd.runtime.topics.call import Call
+from stringd.runtime.topics.location import is_web, path_of
+from stringd.runtime.topics.session import Session
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
-    from stringd.runtime.registry import Kind
+    from stringd.runtime.packages.installed import Kind
 
 _USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>]
   <source> is a file, a folder with a string.md, a URL, a GitHub address or gh:owner/repo[/path]"""

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
-from stringd.runtime.addresses import WebAddress, destination
-from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
-from stringd.runtime.page import is_web
-from stringd.runtime.session import Slot
+from stringd.runtime.pages.target import WebAddress, destination
+from stringd.runtime.topics.call import Call
+from stringd.runtime.topics.location import is_web
+from stringd.runtime.topics.session import Slot
 from stringd.wire.result import Result
 from stringd.wire.topic import InvalidTopicError, Topic, parse_topic
 

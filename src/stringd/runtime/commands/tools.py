@@ -6,16 +6,16 @@ from typing import Final
 
 from stringd.actions.schema import listing
 from stringd.documents import Document, EnvVariable, parse, parse_flags
-from stringd.runtime import environment
-from stringd.runtime.addresses import WebAddress, resolve
-from stringd.runtime.call import Call
 from stringd.runtime.commands.act import argument_text, find_action, perform
+from stringd.runtime.editing.text_file import decode
 from stringd.runtime.errors import CommandError
-from stringd.runtime.file_text import decode
-from stringd.runtime.loading import load_file
-from stringd.runtime.page import Page
-from stringd.runtime.registry import installed
-from stringd.runtime.web import load_web
+from stringd.runtime.packages.installed import installed
+from stringd.runtime.pages.load import load_file
+from stringd.runtime.pages.target import WebAddress, resolve
+from stringd.runtime.pages.web import load_web
+from stringd.runtime.topics.call import Call
+from stringd.runtime.topics.location import Page
+from stringd.runtime.variables import scopes
 from stringd.wire.result import Result
 
 SHARED_TOOLS: Final = "~/.string/tools"
@@ -86,7 +86,7 @@ def _load(path: Path) -> Page | None:
 
 def _defaults(call: Call, document: Document) -> dict[str, str]:
     """Values for declared variables nobody set. Raises `CommandError` for one without any."""
-    held = environment.visible(call.session.user.home, call.session.topic)
+    held = scopes.visible(call.session.user.home, call.session.topic)
     missing = [each for each in document.env if each.name not in held]
     for variable in missing:
         if variable.default is None:

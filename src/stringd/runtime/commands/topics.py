@@ -1,8 +1,8 @@
 """`/topics`, `/session`, `/close`: the topics of a user, and leaving them."""
 
-from stringd.runtime.call import Call
 from stringd.runtime.errors import CommandError
-from stringd.runtime.session import Session, Slot
+from stringd.runtime.topics.call import Call
+from stringd.runtime.topics.session import Session, Slot
 from stringd.wire.result import Result
 from stringd.wire.topic import TOPIC_TYPES, InvalidTopicError, Topic, parse_topic
 

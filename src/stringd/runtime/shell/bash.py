@@ -9,11 +9,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stringd.runtime.shell.child import Child, start_child
-from stringd.runtime.shell.environment import child_environment
 from stringd.runtime.shell.errors import ShellUnavailableError
-from stringd.runtime.shell.terminal import Terminal
-from stringd.runtime.storage import make_private_directory
+from stringd.runtime.shell.terminal import ShellTerminal
+from stringd.system.environment import child_environment
+from stringd.system.files import make_private_directory
+from stringd.system.processes.child import ChildProcess, start_child
 
 _OPTIONS: Final = ("--noprofile", "--norc", "--noediting", "-i")
 
@@ -21,8 +21,8 @@ _OPTIONS: Final = ("--noprofile", "--norc", "--noediting", "-i")
 class Bash(NamedTuple):
     """A bash that has just been started. `mark` is in the environment of all it starts."""
 
-    child: Child
-    terminal: Terminal
+    child: ChildProcess
+    terminal: ShellTerminal
     control: socket.socket
     mark: str
 
@@ -40,7 +40,7 @@ def launch(
     environment = child_environment(base, home=home, variables=variables, mark=mark)
     with ExitStack() as undo:
         try:
-            terminal = Terminal(on_data)
+            terminal = ShellTerminal(on_data)
             undo.callback(terminal.close)
             ours, theirs = map(undo.enter_context, socket.socketpair())
             nowhere = undo.enter_context(open(os.devnull, "r+b", buffering=0))

@@ -2,15 +2,29 @@
 
 import asyncio
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from stringd.runtime.shell import wording
-from stringd.runtime.shell.transcript import Output
+from stringd.runtime.shell.output import Output
+
+
+class ShellLimits(NamedTuple):
+    """Times in seconds.
+
+    `quiet` is the silence after which a command is reported as running; one that provably waits
+    for input is reported after a tenth of it. `hard` ends a command nobody attended to since.
+    `grace` is how long an interrupted command may take to leave.
+    """
+
+    hard: float = 120.0
+    quiet: float = 10.0
+    grace: float = 1.0
+
 
 _EXIT: Final = re.compile(r"\bexit\b")
 
 
-class Command:
+class ShellCommand:
     """A command given to a shell; it has a `status` once the shell is back, or gone."""
 
     def __init__(self, number: int, text: str, now: float, limit: float) -> None:

@@ -4,14 +4,14 @@ import os
 import signal
 from contextlib import suppress
 
-from stringd.runtime.shell.processes import descendants, find, send_signal, waits_for_input
-from stringd.runtime.shell.terminal import Terminal
+from stringd.runtime.shell.terminal import ShellTerminal
+from stringd.system.processes.table import descendants, find, send_signal, waits_for_input
 
 
 class Foreground:
     """Looks at the terminal's foreground process group whenever it is asked."""
 
-    def __init__(self, shell: int, terminal: Terminal) -> None:
+    def __init__(self, shell: int, terminal: ShellTerminal) -> None:
         self._shell = shell
         self._terminal = terminal
 

@@ -8,12 +8,12 @@ from typing import Final
 
 from stringd.runtime.shell import wording
 from stringd.runtime.shell.bash import bash_path, starting_directory
-from stringd.runtime.shell.child import Child, start_child
-from stringd.runtime.shell.ending import end_tree
-from stringd.runtime.shell.environment import child_environment
 from stringd.runtime.shell.errors import ShellUnavailableError, UnusableInputError
-from stringd.runtime.shell.reply import Ending, Reply
-from stringd.runtime.shell.transcript import Output
+from stringd.runtime.shell.output import Output
+from stringd.runtime.shell.reply import ShellEnding, ShellReply
+from stringd.system.environment import child_environment
+from stringd.system.processes.child import ChildProcess, start_child
+from stringd.system.processes.tree import end_tree
 
 _TIMED_OUT: Final = 124
 # A command that a signal ended has no status of its own; the protocol counts it as 1.
@@ -61,7 +61,7 @@ class OneShot:
     def ended(self) -> bool:
         return self._child.exited.done()
 
-    async def reply(self, limit: float) -> Reply:
+    async def reply(self, limit: float) -> ShellReply:
         """How it ended, at most `limit` seconds from now; nothing it started outlives this."""
         try:
             done, _ = await asyncio.wait({self._child.exited}, timeout=limit)
@@ -72,11 +72,13 @@ class OneShot:
         status = self._child.exited.result()
         if not done:
             note = wording.timed_out(limit, killed=True)
-            return Reply(Ending.TIMED_OUT, _TIMED_OUT, self._cwd, text, truncated, (note,))
+            return ShellReply(
+                ShellEnding.TIMED_OUT, _TIMED_OUT, self._cwd, text, truncated, (note,)
+            )
         if self._child.signal is not None:
             note = wording.killed_by(self._child.signal)
-            return Reply(Ending.COMPLETED, _KILLED, self._cwd, text, truncated, (note,))
-        return Reply(Ending.COMPLETED, status, self._cwd, text, truncated)
+            return ShellReply(ShellEnding.COMPLETED, _KILLED, self._cwd, text, truncated, (note,))
+        return ShellReply(ShellEnding.COMPLETED, status, self._cwd, text, truncated)
 
     async def close(self) -> None:
         """End it and everything it started."""
@@ -107,7 +109,7 @@ class OneShot:
         return True
 
 
-def _start(command: str, environment: Mapping[str, str], cwd: str, output: int) -> Child:
+def _start(command: str, environment: Mapping[str, str], cwd: str, output: int) -> ChildProcess:
     with open(os.devnull, "rb", buffering=0) as nothing:
         return start_child(
             (bash_path(), "-c", command),

@@ -4,7 +4,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Ending(Enum):
+class ShellEnding(Enum):
     """Where a command stands when its reply is given."""
 
     COMPLETED = "completed"
@@ -16,10 +16,10 @@ class Ending(Enum):
     SHELL_ENDED = "shell ended"
 
 
-class Reply(NamedTuple):
+class ShellReply(NamedTuple):
     """`exit_code` is None while the command lives; `output` is what is new since the last reply."""
 
-    ending: Ending
+    ending: ShellEnding
     exit_code: int | None
     cwd: str
     output: str
@@ -28,17 +28,4 @@ class Reply(NamedTuple):
 
     @property
     def alive(self) -> bool:
-        return self.ending in (Ending.RUNNING, Ending.WAITING)
-
-
-class Limits(NamedTuple):
-    """Times in seconds.
-
-    `quiet` is the silence after which a command is reported as running; one that provably waits
-    for input is reported after a tenth of it. `hard` ends a command nobody attended to since.
-    `grace` is how long an interrupted command may take to leave.
-    """
-
-    hard: float = 120.0
-    quiet: float = 10.0
-    grace: float = 1.0
+        return self.ending in (ShellEnding.RUNNING, ShellEnding.WAITING)

@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from stringd.runtime.shell import wording
 from stringd.runtime.shell.bash import Bash, launch
-from stringd.runtime.shell.command import Command
+from stringd.runtime.shell.command import ShellCommand, ShellLimits
 from stringd.runtime.shell.control import (
     SETUP,
     Control,
@@ -22,16 +22,16 @@ from stringd.runtime.shell.control import (
     report_line,
     rescue_line,
 )
-from stringd.runtime.shell.ending import end_tree
 from stringd.runtime.shell.errors import (
     NothingRunningError,
     ShellBusyError,
     ShellUnavailableError,
 )
 from stringd.runtime.shell.foreground import Foreground
-from stringd.runtime.shell.processes import program, working_directory
-from stringd.runtime.shell.reply import Ending, Limits, Reply
-from stringd.runtime.shell.transcript import Background
+from stringd.runtime.shell.output import Background
+from stringd.runtime.shell.reply import ShellEnding, ShellReply
+from stringd.system.processes.table import program, working_directory
+from stringd.system.processes.tree import end_tree
 
 _START_SECONDS: Final = 20.0
 # Part of the quiet time after which a command that waits for input is reported.
@@ -42,7 +42,7 @@ _TIMED_OUT: Final = 124
 class Shell:
     """Use `Shell.launch`, then `ready`. Once `ended`, only its last output can still be read."""
 
-    def __init__(self, home: str, limits: Limits) -> None:
+    def __init__(self, home: str, limits: ShellLimits) -> None:
         self._loop = asyncio.get_running_loop()
         self._limits = limits
         self._ready: asyncio.Future[int] = self._loop.create_future()
@@ -56,7 +56,7 @@ class Shell:
         """Where the shell after this one would start."""
         self.end_told = False
         """Whether a reply has said that the shell ended."""
-        self.command: Command | None = None
+        self.command: ShellCommand | None = None
         self.background = Background()
 
     @classmethod
@@ -67,10 +67,10 @@ class Shell:
         cwd: str,
         base: Mapping[str, str],
         variables: Mapping[str, str] | None = None,
-        limits: Limits | None = None,
+        limits: ShellLimits | None = None,
     ) -> Self:
         """Start a shell in `cwd`; `ready` must follow. Raises `ShellUnavailableError`."""
-        shell = cls(home, limits or Limits())
+        shell = cls(home, limits or ShellLimits())
         bash = launch(home=home, cwd=cwd, base=base, variables=variables, on_data=shell._received)
         shell._attach(bash)
         return shell
@@ -109,7 +109,7 @@ class Shell:
             return reported
         return actual
 
-    async def run(self, text: str) -> Reply:
+    async def run(self, text: str) -> ShellReply:
         """Run `text` and wait for its end, its silence or its question.
 
         Raises `ShellBusyError` while an earlier command lives, `UnusableInputError`.
@@ -123,12 +123,12 @@ class Shell:
         self._count += 1
         self._terminal.drain()
         self._terminal.forget_typed()
-        command = Command(self._count, text, self._loop.time(), self._limits.hard)
+        command = ShellCommand(self._count, text, self._loop.time(), self._limits.hard)
         self.command = command
         await self._control.send(lines)
         return await self._attend(command)
 
-    async def type(self, data: bytes) -> Reply:
+    async def type(self, data: bytes) -> ShellReply:
         """Type into the running command. Raises `NothingRunningError`."""
         command = self._running()
         self._extend(command, self._limits.hard)
@@ -138,7 +138,7 @@ class Shell:
             return self._reply_beside(command)
         return await self._attend(command)
 
-    async def wait(self, seconds: float) -> Reply:
+    async def wait(self, seconds: float) -> ShellReply:
         """Wait longer for the last command; its final reply also when it has ended meanwhile.
 
         Raises `NothingRunningError` before the first command.
@@ -148,7 +148,7 @@ class Shell:
         self._extend(self.command, max(self._limits.hard, seconds + self._limits.grace))
         return await self._attend(self.command, seconds)
 
-    async def kill(self) -> Reply:
+    async def kill(self) -> ShellReply:
         """End the running command, the shell with it if need be. Raises `NothingRunningError`."""
         command = self._running()
         beside = command.attended > 0
@@ -213,12 +213,12 @@ class Shell:
         self._terminal.close()
         self._control.close()
 
-    def _running(self) -> Command:
+    def _running(self) -> ShellCommand:
         if self.command is None or not self.busy:
             raise NothingRunningError
         return self.command
 
-    async def _attend(self, command: Command, patience: float | None = None) -> Reply:
+    async def _attend(self, command: ShellCommand, patience: float | None = None) -> ShellReply:
         """Wait for the command's end; report it alive when waiting longer makes no sense."""
         if command.expiry is not None:
             command.expiry.cancel()
@@ -245,7 +245,7 @@ class Shell:
                 command.expiry = self._loop.call_at(command.deadline, self._expire, command)
         return await self._final_reply(command)
 
-    def _pause(self, command: Command, silent: float, left: float | None) -> float:
+    def _pause(self, command: ShellCommand, silent: float, left: float | None) -> float:
         """Until the next moment at which something about a silent command may be decided."""
         step = self._limits.quiet * _WAITING_SHARE
         pause = step - silent % step
@@ -255,7 +255,9 @@ class Shell:
             pause = min(pause, command.deadline - self._loop.time())
         return max(pause, 0.01)
 
-    def _alive_reply(self, command: Command, silent: float, left: float | None) -> Reply | None:
+    def _alive_reply(
+        self, command: ShellCommand, silent: float, left: float | None
+    ) -> ShellReply | None:
         quiet = self._limits.quiet
         if command.expired:
             return None
@@ -265,29 +267,29 @@ class Shell:
         settled = silent >= quiet * _WAITING_SHARE and news
         if (over or settled) and self._foreground.waits_for_input():
             command.told_waiting_at = command.printed_at
-            return self._unfinished(command, Ending.WAITING, wording.waiting(command.title))
+            return self._unfinished(command, ShellEnding.WAITING, wording.waiting(command.title))
         if over:
-            return self._unfinished(command, Ending.RUNNING, wording.running(command.title))
+            return self._unfinished(command, ShellEnding.RUNNING, wording.running(command.title))
         if left is None and silent >= quiet:
             note = wording.silent(command.title, quiet)
-            return self._unfinished(command, Ending.RUNNING, note)
+            return self._unfinished(command, ShellEnding.RUNNING, note)
         return None
 
-    def _unfinished(self, command: Command, ending: Ending, note: str) -> Reply:
+    def _unfinished(self, command: ShellCommand, ending: ShellEnding, note: str) -> ShellReply:
         notes = [note]
         if self._replaced:
             notes.append(wording.replaced(program(self.pid)))
         text, truncated = command.output.take()
-        return Reply(ending, None, self.directory, text, truncated, tuple(notes))
+        return ShellReply(ending, None, self.directory, text, truncated, tuple(notes))
 
-    async def _final_reply(self, command: Command) -> Reply:
-        ending, status, directory = Ending.COMPLETED, command.status, self.directory
+    async def _final_reply(self, command: ShellCommand) -> ShellReply:
+        ending, status, directory = ShellEnding.COMPLETED, command.status, self.directory
         notes: list[str] = []
         if command.expired:
-            ending, status = Ending.TIMED_OUT, _TIMED_OUT
+            ending, status = ShellEnding.TIMED_OUT, _TIMED_OUT
             notes.append(wording.timed_out(command.limit, killed=command.killed))
         if self.ended:
-            ending = Ending.SHELL_ENDED if ending is Ending.COMPLETED else ending
+            ending = ShellEnding.SHELL_ENDED if ending is ShellEnding.COMPLETED else ending
             directory = self.successor_directory
             self.end_told = True
             code = self._child.exited.result()
@@ -298,26 +300,26 @@ class Shell:
         text, truncated = command.output.take(over=True)
         if self.ended and self._child.signal is None:
             text = command.without_farewell(text)
-        return Reply(ending, status, directory, text, truncated, tuple(notes))
+        return ShellReply(ending, status, directory, text, truncated, tuple(notes))
 
-    def _reply_beside(self, command: Command) -> Reply:
+    def _reply_beside(self, command: ShellCommand) -> ShellReply:
         """For who meddled with a command whose output another caller waits for."""
-        ending = Ending.COMPLETED if command.over else Ending.RUNNING
+        ending = ShellEnding.COMPLETED if command.over else ShellEnding.RUNNING
         directory = self.successor_directory if self.ended else self.directory
         note = wording.elsewhere(command.title)
-        return Reply(ending, command.status, directory, "", notes=(note,))
+        return ShellReply(ending, command.status, directory, "", notes=(note,))
 
-    def _extend(self, command: Command, seconds: float) -> None:
+    def _extend(self, command: ShellCommand, seconds: float) -> None:
         """Attention renews the time limit."""
         command.limit = seconds
         command.deadline = self._loop.time() + seconds
 
-    def _expire(self, command: Command) -> None:
+    def _expire(self, command: ShellCommand) -> None:
         if not command.over and not command.expired:
             command.expired = True
             self._stopping = self._loop.create_task(self._stop(command, self._limits.grace))
 
-    async def _stop(self, command: Command, grace: float) -> None:
+    async def _stop(self, command: ShellCommand, grace: float) -> None:
         """Interrupt, then kill, then end the shell, until the command is over."""
         for end in (self._foreground.interrupt, self._foreground.kill):
             end()

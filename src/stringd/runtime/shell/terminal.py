@@ -21,7 +21,7 @@ _KERNEL_BUFFER: Final = 1024 * 1024
 MAX_UNSENT: Final = 1024 * 1024
 
 
-class Terminal:
+class ShellTerminal:
     """The program's side is `path`; what it writes is passed to `on_data`.
 
     That side stays open here too (`theirs`): a terminal no program holds for a moment would read

@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple, get_args
 import msgspec
 from msgspec import UNSET, inspect
 
-from stringd.wire import shapes
+from stringd.formats import shapes
 from stringd.wire.runs.messages import DaemonMessage, Message
-from stringd.wire.runs.requests import NEITHER_ID_NOR_PATH, ClientMessage, PrepareRun, Request
+from stringd.wire.runs.requests import NEITHER_ID_NOR_PATH, ClientMessage, PrepareRun, RunsRequest
 
 
 class Refusal(NamedTuple):
@@ -74,7 +74,7 @@ def _issues(raw: object) -> list[shapes.Issue]:
     return issues or [shapes.Issue((), "Invalid input")]
 
 
-def _tag(kind: type[Request]) -> str:
+def _tag(kind: type[RunsRequest]) -> str:
     return str(kind.__struct_config__.tag)
 
 
@@ -92,7 +92,7 @@ def _shape(info: inspect.Type) -> shapes.Shape:
         case inspect.UnionType(types=types):
             return _shape(next(t for t in types if type(t).__name__ != "UnsetType"))
         case inspect.StrType(min_length=least):
-            return shapes.Text(filled=bool(least))
+            return shapes.TextShape(filled=bool(least))
         case inspect.LiteralType(values=values):
             return shapes.OneOf(_in_order(map(str, values)))
         case inspect.BoolType():

@@ -7,15 +7,15 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 Filled = Annotated[str, Meta(min_length=1)]
 
 
-class Request(Struct, rename="camel", kw_only=True, frozen=True, tag_field="type"):
+class RunsRequest(Struct, rename="camel", kw_only=True, frozen=True, tag_field="type"):
     request_id: str | UnsetType = UNSET
 
 
-class OfRun(Request, frozen=True, kw_only=True):
+class OfRun(RunsRequest, frozen=True, kw_only=True):
     run_id: Filled
 
 
-class Ping(Request, tag="ping", frozen=True, kw_only=True):
+class Ping(RunsRequest, tag="ping", frozen=True, kw_only=True):
     pass
 
 
@@ -31,7 +31,7 @@ class Budget(Struct, rename="camel", kw_only=True, frozen=True):
     cost: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
 
 
-class PrepareRun(Request, tag="prepare_run", frozen=True, kw_only=True):
+class PrepareRun(RunsRequest, tag="prepare_run", frozen=True, kw_only=True):
     run_id: Filled | UnsetType = UNSET
     strategy_path: Filled | UnsetType = UNSET
     model_override: Filled | UnsetType = UNSET
@@ -104,33 +104,33 @@ class Unsubscribe(OfRun, tag="unsubscribe", frozen=True, kw_only=True):
     pass
 
 
-class ListStrategies(Request, tag="list_strategies", frozen=True, kw_only=True):
+class ListStrategies(RunsRequest, tag="list_strategies", frozen=True, kw_only=True):
     pass
 
 
-class ListRuns(Request, tag="list_runs", frozen=True, kw_only=True):
+class ListRuns(RunsRequest, tag="list_runs", frozen=True, kw_only=True):
     cwd: str | UnsetType = UNSET
 
 
-class ListProviders(Request, tag="list_providers", frozen=True, kw_only=True):
+class ListProviders(RunsRequest, tag="list_providers", frozen=True, kw_only=True):
     scope: str | UnsetType = UNSET
     live: bool = False
 
 
-class GetAvailableModels(Request, tag="get_available_models", frozen=True, kw_only=True):
+class GetAvailableModels(RunsRequest, tag="get_available_models", frozen=True, kw_only=True):
     model_id: str | UnsetType = UNSET
     scope: str | UnsetType = UNSET
 
 
-class RegisterProvider(Request, tag="register_provider", frozen=True, kw_only=True):
+class RegisterProvider(RunsRequest, tag="register_provider", frozen=True, kw_only=True):
     provider_id: Filled
 
 
-class UnregisterProvider(Request, tag="unregister_provider", frozen=True, kw_only=True):
+class UnregisterProvider(RunsRequest, tag="unregister_provider", frozen=True, kw_only=True):
     provider_id: Filled
 
 
-class SetCredential(Request, tag="set_credential", frozen=True, kw_only=True):
+class SetCredential(RunsRequest, tag="set_credential", frozen=True, kw_only=True):
     provider_id: Filled
     credential_type: Literal["api", "oauth", "custom"]
     api_key: Filled | UnsetType = UNSET
@@ -138,13 +138,13 @@ class SetCredential(Request, tag="set_credential", frozen=True, kw_only=True):
     custom_data: dict[str, Any] | UnsetType = UNSET
 
 
-class ListMcpServers(Request, tag="list_mcp_servers", frozen=True, kw_only=True):
+class ListMcpServers(RunsRequest, tag="list_mcp_servers", frozen=True, kw_only=True):
     cwd: Filled | UnsetType = UNSET
     run_id: Filled | UnsetType = UNSET
     strategy_path: Filled | UnsetType = UNSET
 
 
-class UpdateMcpServer(Request, tag="update_mcp_server", frozen=True, kw_only=True):
+class UpdateMcpServer(RunsRequest, tag="update_mcp_server", frozen=True, kw_only=True):
     server_id: Filled
     enabled: bool
     scope: Literal["default", "run"]
@@ -153,17 +153,17 @@ class UpdateMcpServer(Request, tag="update_mcp_server", frozen=True, kw_only=Tru
     strategy_path: Filled | UnsetType = UNSET
 
 
-class TrashList(Request, tag="trash_list", frozen=True, kw_only=True):
+class TrashList(RunsRequest, tag="trash_list", frozen=True, kw_only=True):
     cwd: str | UnsetType = UNSET
 
 
-class TrashRestore(Request, tag="trash_restore", frozen=True, kw_only=True):
+class TrashRestore(RunsRequest, tag="trash_restore", frozen=True, kw_only=True):
     cwd: Filled
     trash_path: Filled
     target_path: str | UnsetType = UNSET
 
 
-class TrashClear(Request, tag="trash_clear", frozen=True, kw_only=True):
+class TrashClear(RunsRequest, tag="trash_clear", frozen=True, kw_only=True):
     cwd: str | UnsetType = UNSET
 
 
@@ -175,27 +175,27 @@ class DeleteRun(OfRun, tag="delete_run", frozen=True, kw_only=True):
     """Ours: forget a run that is not live, its history included."""
 
 
-class DiscoverStrategies(Request, tag="discover_strategies", frozen=True, kw_only=True):
+class DiscoverStrategies(RunsRequest, tag="discover_strategies", frozen=True, kw_only=True):
     """Ours: which strategies could be run from a directory."""
 
     cwd: Filled | UnsetType = UNSET
 
 
-class HubList(Request, tag="hub_list", frozen=True, kw_only=True):
+class HubList(RunsRequest, tag="hub_list", frozen=True, kw_only=True):
     pass
 
 
-class HubInstall(Request, tag="hub_install", frozen=True, kw_only=True):
+class HubInstall(RunsRequest, tag="hub_install", frozen=True, kw_only=True):
     name: Filled
     allow_code: bool = False
 
 
-class HubUpdate(Request, tag="hub_update", frozen=True, kw_only=True):
+class HubUpdate(RunsRequest, tag="hub_update", frozen=True, kw_only=True):
     name: Filled
     allow_code: bool = False
 
 
-class HubRemove(Request, tag="hub_remove", frozen=True, kw_only=True):
+class HubRemove(RunsRequest, tag="hub_remove", frozen=True, kw_only=True):
     name: Filled
 
 

@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import Final, Literal, NamedTuple
 
-from stringd.runs.guard.shell.reading import Reading
-from stringd.runs.guard.shell.starting import SHELLS, shell_arguments, started
-from stringd.runs.guard.shell.words import UNKNOWN, Stage, Word, home
+from stringd.runs.guard.shell.parse import Reading
+from stringd.runs.guard.shell.words import UNKNOWN, ShellStage, Word, home
+from stringd.runs.guard.shell.wrappers import SHELLS, shell_arguments, started
 
 _DOWNLOADERS: Final = frozenset(("curl", "wget"))
 _POWER: Final = frozenset(("shutdown", "reboot", "halt", "poweroff"))
@@ -42,7 +42,7 @@ def dangers(reading: Reading) -> Iterator[Danger]:
         yield Danger("ask", doubt)
 
 
-def _of(stage: Stage) -> Iterator[Danger]:
+def _of(stage: ShellStage) -> Iterator[Danger]:
     name = stage.name
     words = stage.words[1:]
     if name == "rm":
@@ -61,7 +61,7 @@ def _of(stage: Stage) -> Iterator[Danger]:
         yield from _handed_on(stage)
 
 
-def _handed_on(stage: Stage) -> Iterator[Danger]:
+def _handed_on(stage: ShellStage) -> Iterator[Danger]:
     """A program nobody knows here may start what it is given: strace rm -rf /"""
     for at, word in enumerate(stage.words[1:], 1):
         if word.text.rpartition("/")[2] == "rm":
@@ -74,14 +74,14 @@ def _names(words: Sequence[Word]) -> set[str]:
     return {word.text for word in words}
 
 
-def _copy(stage: Stage, words: Sequence[Word]) -> Iterator[Danger]:
+def _copy(stage: ShellStage, words: Sequence[Word]) -> Iterator[Danger]:
     if any(word.text.startswith("if=") for word in words):
         yield Danger("deny", f"{stage.text} copies a whole device")
     elif any(word.text.startswith(UNKNOWN) for word in words):
         yield Danger("ask", f"{stage.text} may copy a whole device")
 
 
-def _download(stage: Stage) -> Iterator[Danger]:
+def _download(stage: ShellStage) -> Iterator[Danger]:
     why = f"{stage.name} runs what {' or '.join(sorted(_DOWNLOADERS))} fetches, unseen"
     sources: list[Word] = [] if stage.given is None else [stage.given]
     if stage.name in SHELLS:
@@ -96,11 +96,11 @@ def _download(stage: Stage) -> Iterator[Danger]:
         yield Danger("deny", why)
 
 
-def _downloads(stage: Stage) -> bool:
+def _downloads(stage: ShellStage) -> bool:
     return stage.name in _DOWNLOADERS or any(map(_downloads, started(stage).stages))
 
 
-def _removal(stage: Stage, words: Sequence[Word]) -> Iterator[Danger]:
+def _removal(stage: ShellStage, words: Sequence[Word]) -> Iterator[Danger]:
     recursive = [word for word in words if _is_recursive(word.text)]
     unclear = any(word.text.startswith(UNKNOWN) for word in words)
     if not recursive and not unclear:
@@ -122,7 +122,7 @@ def _operands(words: Sequence[Word]) -> list[Word]:
     return [word for word in words if not word.text.startswith("-")]
 
 
-def _found_removal(stage: Stage, words: Sequence[Word]) -> Iterator[Danger]:
+def _found_removal(stage: ShellStage, words: Sequence[Word]) -> Iterator[Danger]:
     starts = [word for word in words if not word.text.startswith(("-", "(", "!"))]
     deletes = "-delete" in _names(words) or any(
         inner.name == "rm" for inner in started(stage).stages

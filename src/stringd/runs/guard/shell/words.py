@@ -30,7 +30,7 @@ class Word(NamedTuple):
 
     text: str
     plain: bool = True
-    inside: "tuple[Stage, ...]" = ()
+    inside: "tuple[ShellStage, ...]" = ()
 
     @property
     def known(self) -> bool:
@@ -41,7 +41,7 @@ class Word(NamedTuple):
         return self.text.replace(UNKNOWN, "…")
 
 
-class Stage(NamedTuple):
+class ShellStage(NamedTuple):
     """One simple command: what it is called with, and where its input comes from.
 
     `piped` are the commands before it in its pipeline, `given` is the text of a here-document,
@@ -49,7 +49,7 @@ class Stage(NamedTuple):
     """
 
     words: tuple[Word, ...]
-    piped: "tuple[Stage, ...]" = ()
+    piped: "tuple[ShellStage, ...]" = ()
     given: Word | None = None
     folder: Word | None = None
 
@@ -67,7 +67,7 @@ class Stage(NamedTuple):
     def text(self) -> str:
         return " ".join(word.shown for word in self.words)
 
-    def started(self, words: tuple[Word, ...]) -> "Stage":
+    def started(self, words: tuple[Word, ...]) -> "ShellStage":
         """What this one starts in its own place."""
         return self._replace(words=words)
 
@@ -79,7 +79,7 @@ def home() -> str:
     return os.path.expanduser("~")  # noqa: PTH111  # Path raises where there is none
 
 
-def spelled(node: "Node", line: str, inside: tuple[Stage, ...] = ()) -> Word:
+def spelled(node: "Node", line: str, inside: tuple[ShellStage, ...] = ()) -> Word:
     """The word a node of this line spells."""
     text, bare = "".join(_pieces(node, line)), "".join(_bare(node, line))
     if _BRACES.search(bare):

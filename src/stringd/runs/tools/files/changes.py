@@ -6,19 +6,19 @@ from typing import Literal
 
 from msgspec import UNSET
 
-from stringd.runs.clock import timestamp
 from stringd.runs.guard.errors import Denied
-from stringd.runs.guard.paths import Place
-from stringd.runs.timeline import ToolMutation
-from stringd.runs.tools.outcome import ToolFailure
-from stringd.runs.tools.port import ToolContext
+from stringd.runs.guard.workspace import WorkspacePath
+from stringd.runs.record.events import ToolMutation
+from stringd.runs.tools.context import ToolContext
+from stringd.runs.tools.output import ToolFailure
+from stringd.system.clock import timestamp
 
 Operation = Literal["create", "update", "delete", "move"]
 
 
 @contextmanager
 def recorded(
-    context: ToolContext, tool: str, operation: Operation, place: Place
+    context: ToolContext, tool: str, operation: Operation, place: WorkspacePath
 ) -> Iterator[ToolMutation]:
     """Fill in what is known inside the block; it is recorded at its end."""
     event = ToolMutation(

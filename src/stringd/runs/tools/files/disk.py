@@ -16,15 +16,15 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from stringd.runs.guard.errors import Denied
-from stringd.runs.guard.paths import Place
-from stringd.runs.tools.outcome import ToolFailure
+from stringd.runs.guard.workspace import WorkspacePath
+from stringd.runs.tools.output import ToolFailure
 
 # Whole files are hashed and held while they are worked on.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """A file's bytes, their hash and its permission bits."""
 
     data: bytes
@@ -36,7 +36,7 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read(place: Place) -> Content:
+def read(place: WorkspacePath) -> FileContent:
     """A regular file, whole. Raises `ToolFailure`, `Denied` or `OSError`."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -62,7 +62,7 @@ def read(place: Place) -> Content:
         os.close(descriptor)
     if len(data) > MAX_BYTES:
         raise _too_large(place, len(data))
-    return Content(data, sha256(data), stat.S_IMODE(status.st_mode))
+    return FileContent(data, sha256(data), stat.S_IMODE(status.st_mode))
 
 
 def _whole(descriptor: int) -> bytes:
@@ -73,7 +73,7 @@ def _whole(descriptor: int) -> bytes:
     return bytes(found)
 
 
-def create(place: Place, data: bytes, mode: int = 0o666) -> None:
+def create(place: WorkspacePath, data: bytes, mode: int = 0o666) -> None:
     """A new file, whole or not at all, never over another. Raises `ToolFailure` or `OSError`."""
     with _folder(place) as folder:
         temporary = _temporary(folder, data, mode & ~_umask())
@@ -100,7 +100,7 @@ def _name_new(folder: int, temporary: str, name: str) -> None:
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def replace(place: Place, data: bytes, mode: int) -> None:
+def replace(place: WorkspacePath, data: bytes, mode: int) -> None:
     """New content for a file, whole or not at all. Raises `ToolFailure` or `OSError`."""
     with _folder(place) as folder:
         temporary = _temporary(folder, data, mode, _owner(folder, place.real.name))
@@ -112,18 +112,18 @@ def replace(place: Place, data: bytes, mode: int) -> None:
         os.fsync(folder)
 
 
-def remove(place: Place) -> None:
+def remove(place: WorkspacePath) -> None:
     """Remove a file. Raises `ToolFailure` or `OSError`."""
     with _folder(place) as folder:
         os.unlink(place.real.name, dir_fd=folder)
         os.fsync(folder)
 
 
-def is_there(place: Place) -> bool:
+def is_there(place: WorkspacePath) -> bool:
     return os.path.lexists(place.real)
 
 
-def missing(place: Place) -> ToolFailure:
+def missing(place: WorkspacePath) -> ToolFailure:
     return ToolFailure(
         "not_found",
         f"No such file: {place.shown}",
@@ -133,14 +133,14 @@ def missing(place: Place) -> ToolFailure:
 
 
 def exists(
-    place: Place, next_step: str = "read it, then use write_file or edit_file"
+    place: WorkspacePath, next_step: str = "read it, then use write_file or edit_file"
 ) -> ToolFailure:
     return ToolFailure(
         "already_exists", f"{place.shown} exists already", path=place.shown, next_step=next_step
     )
 
 
-def _too_large(place: Place, size: int) -> ToolFailure:
+def _too_large(place: WorkspacePath, size: int) -> ToolFailure:
     return ToolFailure(
         "file_too_large",
         f"{place.shown} has {size} bytes; at most {MAX_BYTES} can be handled",
@@ -149,7 +149,7 @@ def _too_large(place: Place, size: int) -> ToolFailure:
     )
 
 
-def make_parents(place: Place) -> None:
+def make_parents(place: WorkspacePath) -> None:
     """The folders above a place, each made inside the one before. Raises `Denied` or `OSError`."""
     missing, there = list[str](), place.real.parent
     while not os.path.lexists(there):
@@ -179,7 +179,7 @@ def open_folder(real: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _folder(place: Place) -> Iterator[int]:
+def _folder(place: WorkspacePath) -> Iterator[int]:
     with ExitStack() as opened:
         try:
             folder = opened.enter_context(open_folder(place.real.parent))

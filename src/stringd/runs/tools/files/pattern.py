@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stringd.runs.tools.environment import child_environment
-from stringd.runs.tools.outcome import ToolFailure
+from stringd.runs.tools.output import ToolFailure
 
 
 class Hit(NamedTuple):

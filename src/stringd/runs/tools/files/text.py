@@ -13,7 +13,7 @@ MAX_DIFF: Final = 64 * 1024
 NewlineStyle = Literal["lf", "crlf", "mixed"]
 
 
-class Text(NamedTuple):
+class DecodedText(NamedTuple):
     """Text with LF newlines and without BOM, and what to put back when it is written."""
 
     text: str
@@ -31,14 +31,14 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data[:_SNIFFED]
 
 
-def decode(data: bytes) -> Text:
+def decode(data: bytes) -> DecodedText:
     """Bytes as text. Bytes that are no UTF-8 come through unharmed."""
     bom = data.startswith(_BOM)
     text = (data[3:] if bom else data).decode("utf-8", "surrogateescape")
     crlf = text.count("\r\n")
     if crlf and crlf == text.count("\n"):
-        return Text(text.replace("\r\n", "\n"), "crlf", bom)
-    return Text(text, "mixed" if crlf else "lf", bom)
+        return DecodedText(text.replace("\r\n", "\n"), "crlf", bom)
+    return DecodedText(text, "mixed" if crlf else "lf", bom)
 
 
 def shown(text: str) -> str:

@@ -1,0 +1,1 @@
+"""`stringd run`, `runs` and `strategies`."""

@@ -1,0 +1,145 @@
+"""Following one run from the terminal: messages to a view, what is typed to the run."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from stringd.cli.runs.plain_view import RunView
+from stringd.cli.runs.state import Prompt, RunState
+from stringd.client.runs import RequestFailedError, RunsClient
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import requests as r
+
+COMPLETED, FAILED, CANCELLED, LEFT, INTERRUPTED = 0, 1, 3, 4, 130
+
+BEGIN = "start"
+"""The id of the request that begins what is followed; nothing follows when it is refused."""
+
+ReadLine = Callable[[], Awaitable[str | None]]
+"""The next line the human typed; None when there will be no more."""
+
+
+class RunFollower:
+    """`follow` until the run ends; `read_line` is asked for input, answers and steering."""
+
+    def __init__(
+        self,
+        client: RunsClient,
+        state: RunState,
+        view: RunView,
+        read_line: ReadLine,
+        *,
+        interactive: bool,
+    ) -> None:
+        self._client = client
+        self._state = state
+        self._view = view
+        self._read_line = read_line
+        self._interactive = interactive
+        self._asked = asyncio.Event()
+        self._left = asyncio.Event()
+        self._unanswerable = False
+
+    async def follow(self) -> int:
+        """Show the run until it ends or is left; the exit code says how. Raises `RunsError`."""
+        watching = asyncio.create_task(self._watch())
+        typing = asyncio.create_task(self._type())
+        leaving = asyncio.create_task(self._left.wait())
+        try:
+            await asyncio.wait((watching, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                return watching.result()
+        finally:
+            for task in (watching, typing, leaving):
+                task.cancel()
+            await asyncio.gather(watching, typing, leaving, return_exceptions=True)
+        return LEFT
+
+    async def _watch(self) -> int:
+        async for message in self._client.messages():
+            self._show(message)
+            if self._state.ending is not None:
+                return self._exit_code()
+        return FAILED
+
+    async def stop(self) -> int:
+        """The human pressed Ctrl-C: stop the run and see it end."""
+        await self._client.send(r.StopRun(run_id=self._state.run_id))
+        async for message in self._client.messages():
+            self._show(message)
+            if self._state.ending is not None:
+                break
+        return INTERRUPTED
+
+    def _show(self, message: m.DaemonMessage) -> None:
+        if isinstance(message, m.Error) and message.request_id == BEGIN:
+            raise RequestFailedError(message.code, message.message)
+        self._state.see(message)
+        self._view.see(message)
+        self._note_prompt()
+
+    def _note_prompt(self) -> None:
+        if self._state.prompt is None:
+            self._asked.clear()
+        else:
+            self._asked.set()
+
+    def _exit_code(self) -> int:
+        ending = self._state.ending
+        if isinstance(ending, m.StrategyCompleted):
+            return COMPLETED
+        if self._unanswerable or ending is None or ending.error.code != "CANCELLED":
+            return FAILED
+        return CANCELLED
+
+    async def _type(self) -> None:
+        """Lines go to the open prompt, else they steer; a pipe is read only when asked."""
+        while True:
+            if not self._interactive:
+                await self._asked.wait()
+            line = await self._read_line()
+            prompt = self._state.prompt
+            if line is None and self._interactive:
+                self._left.set()
+                return
+            if line is None:
+                await self._no_more_lines()
+                return
+            if prompt is not None:
+                self._state.answered()
+                self._note_prompt()
+                await self._client.send(answer(prompt, line))
+            elif line.strip():
+                run_id = self._state.run_id
+                await self._client.send(r.SteerRun(run_id=run_id, text=line, mode="steer"))
+
+    async def _no_more_lines(self) -> None:
+        """Nobody will ever answer: a run that asks is stopped rather than left waiting."""
+        await self._asked.wait()
+        self._unanswerable = True
+        print("stringd: the run asks, but there is no more input; stopping it", file=sys.stderr)
+        await self._client.send(r.StopRun(run_id=self._state.run_id))
+
+
+def answer(prompt: Prompt, line: str) -> r.ClientMessage:
+    """The request that answers a prompt with a typed line."""
+    match prompt:
+        case m.RequestInput():
+            return r.UserInput(run_id=prompt.run_id, agent_name=prompt.agent_name, text=line)
+        case m.RequestQuestion():
+            return r.QuestionResponse(
+                run_id=prompt.run_id, question_request_id=prompt.request_id, response=line
+            )
+        case m.RequestPermission():
+            return r.PermissionDecision(
+                run_id=prompt.run_id,
+                permission_request_id=prompt.request_id,
+                decision=_decision(line.strip().lower()),
+            )
+
+
+def _decision(word: str) -> Literal["allow", "deny", "allow-session"]:
+    if word in ("a", "always"):
+        return "allow-session"
+    return "allow" if word in ("y", "yes") else "deny"

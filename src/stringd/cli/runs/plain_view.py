@@ -1,0 +1,102 @@
+"""A run as lines: for pipes, logs and terminals without rich."""
+
+from typing import Protocol
+
+import msgspec
+
+from stringd.cli.runs.state import Prompt, RunState
+from stringd.cli.streams import visible
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import stream
+
+
+class RunView(Protocol):
+    """Shows a run; `see` comes after the state has taken the message in."""
+
+    def see(self, message: m.DaemonMessage) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class JsonView:
+    """Every message as one line of JSON, for scripts."""
+
+    def see(self, message: m.DaemonMessage) -> None:
+        print(msgspec.json.encode(message).decode(), flush=True)
+
+    def close(self) -> None:
+        return
+
+
+class PlainView:
+    """One line per thing that happened."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self._say(f"run {state.run_id}: {state.strategy_name}")
+
+    def see(self, message: m.DaemonMessage) -> None:
+        match message:
+            case m.StepStarted():
+                self._say(f"> {message.step_name}")
+            case m.StepCompleted():
+                usage = message.result.usage
+                tokens = usage.prompt_tokens + usage.completion_tokens
+                self._say(f"< {message.step_name}" + (f" ({tokens} tokens)" if tokens else ""))
+            case m.AgentOutput():
+                self._quote(message.agent_name, message.text)
+            case m.AgentStreaming(event=stream.StepStart(note=str(note))):
+                self._say(f"  {message.agent_name}: {note}")
+            case m.AgentStreaming(event=stream.ToolCall() as call):
+                self._say(f"  {message.agent_name} uses {call.tool_name} {call.args}")
+            case m.SteerQueued():
+                self._say(f"  steering queued: {message.text}")
+            case m.RequestInput() | m.RequestQuestion() | m.RequestPermission():
+                self._say(question(message))
+            case m.StrategyCompleted():
+                self._completed(message)
+            case m.StrategyError():
+                self._say(f"{message.error.code}: {message.error.message}")
+            case _:
+                pass
+
+    def close(self) -> None:
+        return
+
+    def _completed(self, message: m.StrategyCompleted) -> None:
+        usage = message.usage
+        self._say(f"completed: {usage.prompt_tokens} + {usage.completion_tokens} tokens")
+        self._say("")
+        self._say(message.result)
+
+    def _quote(self, who: str, text: str) -> None:
+        for line in text.splitlines() or [""]:
+            self._say(f"  {who}: {line}")
+
+    @staticmethod
+    def _say(line: str) -> None:
+        print(visible(line), flush=True)
+
+
+def question(prompt: Prompt) -> str:
+    """What the human is asked, in one line."""
+    match prompt:
+        case m.RequestQuestion():
+            return f"? {prompt.agent_name} asks: {prompt.question}"
+        case m.RequestPermission():
+            return f"? {prompt.agent_name} wants {_wanted(prompt)} (yes, no, always in this run)"
+        case m.RequestInput():
+            return f"? {prompt.agent_name} needs input" + (
+                f": {prompt.prompt}" if prompt.prompt else ""
+            )
+
+
+def _wanted(prompt: m.RequestPermission) -> str:
+    """Everything the answer depends on. Line breaks are spelled out: they could forge a prompt."""
+    details = prompt.details if isinstance(prompt.details, dict) else {}
+    parts = [f"{prompt.operation} on {prompt.resource}"]
+    command = details.get("command", prompt.resource)
+    parts += [f"to run {command}"] if command != prompt.resource else []
+    parts += [f"with {name}={value}" for name, value in (details.get("env") or {}).items()]
+    parts += [f"[{why}]" for why in details.get("why", ())]
+    return " ".join(parts).replace("\n", "\\n")

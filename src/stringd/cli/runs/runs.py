@@ -1,0 +1,192 @@
+"""`stringd runs`: list, show, resume, continue, stop and delete runs."""
+
+import argparse
+from collections.abc import Sequence
+
+import msgspec
+
+from stringd.cli.runs.common import add_port, daemon_port, ensure_daemon, fail, run_async
+from stringd.cli.runs.follow import BEGIN
+from stringd.cli.runs.run import add_input, add_view_options, input_of, watch
+from stringd.cli.streams import visible
+from stringd.client.daemon import UsageError
+from stringd.client.runs import RequestFailedError, RunsClient
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import requests as r
+from stringd.wire.runs.catalog import WaitingPrompt
+from stringd.wire.runs.types import ErrorInfo, RunOverview
+
+
+def main(name: str, argv: Sequence[str]) -> int:
+    """Run `stringd runs`."""
+    parser = argparse.ArgumentParser(
+        prog=f"stringd {name}", description="List, show, resume, continue, stop or delete runs."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    listing = commands.add_parser("list", help="every run on disk, newest first (the default)")
+    listing.add_argument("--here", action="store_true", help="only runs of this directory")
+    show = commands.add_parser("show", help="what was said in a run")
+    resume = commands.add_parser("resume", help="go on after the last completed step")
+    more = commands.add_parser("continue", help="say more in a finished run; its agents remember")
+    add_input(more)
+    stop = commands.add_parser("stop", help="stop a run")
+    delete = commands.add_parser("delete", help="forget a run, its history included")
+    for each in (show, resume, more, stop, delete):
+        each.add_argument("run_id", help="the run, as `stringd runs` lists it")
+    for each in (resume, more):
+        add_view_options(each)
+    for each in (listing, show, stop, delete):
+        each.add_argument("--json", action="store_true", help="print JSON")
+    for each in (listing, show, resume, more, stop, delete):
+        add_port(each)
+    arguments = list(argv)
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
+        arguments.insert(0, "list")
+    args = parser.parse_args(arguments)
+    try:
+        port = daemon_port(args)
+        ensure_daemon(port)
+    except UsageError as error:
+        return fail(error)
+    return run_async(_WORK[args.command](port, args))
+
+
+async def _list(port: int, args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    async with RunsClient(port) as client:
+        here = {"cwd": str(Path.cwd())} if args.here else {}
+        answer = await client.ask(r.ListRuns(**here))
+        runs = answer.runs if isinstance(answer, m.RunList) else []
+        if args.json:
+            print(msgspec.json.encode(runs).decode())
+            return 0
+        if not runs:
+            print("no runs yet; try: stringd run <strategy>")
+        width = max((len(run.run_id) for run in runs), default=0)
+        for run in runs:
+            print(visible(_line(run, width)))
+            for asked in await _waits(client, run):
+                print(visible(f"  ? {asked}; answer with: stringd runs resume {run.run_id}"))
+    return 0
+
+
+async def _waits(client: RunsClient, run: RunOverview) -> list[str]:
+    """What a live run wants of somebody."""
+    if run.status != "running":
+        return []
+    told = await client.ask(r.GetTimeline(run_id=run.run_id))
+    return [_asked(each) for each in told.waiting] if isinstance(told, m.RunTimeline) else []
+
+
+def _line(run: RunOverview, width: int) -> str:
+    when = run.started_at[:19].replace("T", " ")
+    return f"{run.run_id:<{width}}  {run.status:<9}  {when}  {run.strategy_name}"
+
+
+async def _show(port: int, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        answer = await client.ask(r.GetTimeline(run_id=args.run_id))
+    if not isinstance(answer, m.RunTimeline):
+        return fail("the daemon does not know timelines")
+    if args.json:
+        print(msgspec.json.encode(answer).decode())
+        return 0
+    print(visible(_line(answer.run, 0)))
+    said = {each.before_record_id: each.text for each in answer.conversation.inputs}
+    for record in answer.conversation.records:
+        if record.id in said:
+            print(visible(f"\nyou:\n  {said[record.id]}"))
+        text = record.text.replace("\n", "\n  ")
+        print(visible(f"\n{record.agent_name}:\n  {text}"))
+    records = answer.conversation.records
+    if isinstance(answer.result, str) and records and answer.result != records[-1].text:
+        result = answer.result.replace("\n", "\n  ")
+        print(visible(f"\nresult:\n  {result}"))
+    for waiting in answer.waiting:
+        print(visible(f"\n? {_asked(waiting)}"))
+    if isinstance(answer.error, ErrorInfo):
+        print(visible(f"\n{answer.error.code}: {answer.error.message}"))
+    return 0
+
+
+def _asked(waiting: WaitingPrompt) -> str:
+    match waiting.kind:
+        case "input":
+            return f"{waiting.agent_name} needs input"
+        case "question":
+            return f"{waiting.agent_name} asks: {waiting.question}"
+        case "permission":
+            return f"{waiting.agent_name} wants {waiting.operation} on {waiting.resource}"
+
+
+async def _resume(port: int, args: argparse.Namespace) -> int:
+    resumed = r.ContinueRun(run_id=args.run_id, input="", resume=True, request_id=BEGIN)
+    return await _go_on(port, args, resumed)
+
+
+async def _continue(port: int, args: argparse.Namespace) -> int:
+    more = r.ContinueRun(run_id=args.run_id, input=input_of(args), request_id=BEGIN)
+    return await _go_on(port, args, more)
+
+
+async def _go_on(port: int, args: argparse.Namespace, request: r.ContinueRun) -> int:
+    """Begin the next segment of a run, or follow the one under way, and watch."""
+    async with RunsClient(port) as client:
+        prepared = await client.ask(r.PrepareRun(run_id=args.run_id))
+        if not isinstance(prepared, m.RunPrepared):
+            return fail(f"run {args.run_id} cannot be prepared")
+        running = await _is_running(client, args.run_id)
+        if running and not request.resume:
+            return fail(f"run {args.run_id} is running; see it with stringd runs resume")
+        if not running:
+            await client.send(request)
+        try:
+            return await watch(client, prepared, json=args.json, plain=args.plain)
+        except RequestFailedError:
+            # What was prepared for nothing must not keep others from it.
+            await client.send(r.StopRun(run_id=args.run_id))
+            raise
+
+
+async def _is_running(client: RunsClient, run_id: str) -> bool:
+    listed = await client.ask(r.ListStrategies())
+    runs = listed.runs if isinstance(listed, m.StrategyList) else []
+    return any(run.run_id == run_id and run.status == "running" for run in runs)
+
+
+async def _stop(port: int, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        try:
+            await client.send(r.Subscribe(run_id=args.run_id))
+            listed = await client.ask(r.ListStrategies())
+        except RequestFailedError as error:
+            return fail(error)
+        runs = listed.runs if isinstance(listed, m.StrategyList) else []
+        if not any(x.run_id == args.run_id and x.status in ("pending", "running") for x in runs):
+            return fail(f"run {args.run_id} is not running")
+        await client.send(r.StopRun(run_id=args.run_id))
+        async for message in client.messages():
+            if isinstance(message, m.StrategyError | m.StrategyCompleted):
+                break
+    stopped = msgspec.json.encode({"stopped": args.run_id}).decode()
+    print(stopped if args.json else visible(f"stopped {args.run_id}"))
+    return 0
+
+
+async def _delete(port: int, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        await client.ask(r.DeleteRun(run_id=args.run_id))
+    deleted = msgspec.json.encode({"deleted": args.run_id}).decode()
+    print(deleted if args.json else visible(f"deleted {args.run_id}"))
+    return 0
+
+
+_WORK = {
+    "list": _list,
+    "show": _show,
+    "resume": _resume,
+    "continue": _continue,
+    "stop": _stop,
+    "delete": _delete,
+}

@@ -1,0 +1,135 @@
+"""YAML with the scalars of the 1.2 core schema (`yes` and `on` are strings), and their places."""
+
+import re
+from typing import Any, Final
+
+import yaml
+from yaml._yaml import CParser
+from yaml.resolver import BaseResolver
+
+from stringd.formats.places import MAX_DEPTH, MAX_VALUES, Places, SourcePlace, SourceSyntaxError
+from stringd.formats.shapes import Path
+
+_STR: Final = "tag:yaml.org,2002:str"
+_CORE: Final = [
+    ("tag:yaml.org,2002:null", re.compile(r"(?:null|Null|NULL|~|)")),
+    ("tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)")),
+    ("tag:yaml.org,2002:int", re.compile(r"(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)")),
+    (
+        "tag:yaml.org,2002:float",
+        re.compile(
+            r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+            r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))"
+        ),
+    ),
+]
+
+
+class _CoreLoader(CParser, BaseResolver):
+    """Composes nodes with the scalar rules of the YAML 1.2 core schema."""
+
+    def __init__(self, text: str) -> None:
+        CParser.__init__(self, text)
+        BaseResolver.__init__(self)
+
+    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
+        if kind is yaml.ScalarNode and implicit[0]:
+            plain = value or ""
+            return next((tag for tag, form in _CORE if form.fullmatch(plain)), _STR)
+        resolved: str = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
+        return resolved
+
+
+def parse_yaml(text: str) -> tuple[Any, Places]:
+    try:
+        node = _CoreLoader(text).get_single_node()
+    except yaml.MarkedYAMLError as error:
+        place = _mark(error.problem_mark or error.context_mark)
+        problem = ", ".join(filter(None, (error.problem, error.context)))
+        if place is not None and _tab_before(text, place):
+            problem = "a tab cannot indent here; use spaces"
+        raise SourceSyntaxError(problem, place) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise SourceSyntaxError(f"{error.reason} at line {line}", None) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise SourceSyntaxError(str(error) or "values are nested too deeply", None) from None
+    builder = _YamlBuilder()
+    return (None if node is None else builder.build(node, (), 0)), builder.places
+
+
+def _tab_before(text: str, place: SourcePlace) -> bool:
+    """Whether a tab is among the blanks a line begins with, up to and at the place."""
+    line = text.split("\n")[place.line - 1] if place.line <= text.count("\n") + 1 else ""
+    blanks = line[: len(line) - len(line.lstrip(" \t"))]
+    return "\t" in blanks and place.column <= len(blanks) + 1
+
+
+def _mark(mark: Any) -> SourcePlace | None:
+    return None if mark is None else SourcePlace(mark.line + 1, mark.column + 1)
+
+
+class _YamlBuilder:
+    """Plain values from nodes. Aliases are followed, but not into themselves nor without end."""
+
+    def __init__(self) -> None:
+        self.places: Places = {}
+        self._count = 0
+
+    def build(self, node: yaml.Node, path: Path, depth: int) -> Any:
+        place = SourcePlace(node.start_mark.line + 1, node.start_mark.column + 1)
+        self._count += 1
+        if depth > MAX_DEPTH:
+            raise SourceSyntaxError(
+                "values are nested too deeply, or an anchor holds itself", place
+            )
+        if self._count > MAX_VALUES:
+            raise SourceSyntaxError("aliases expand to too many values", place)
+        self.places.setdefault(path, place)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                self.build(item, (*path, index), depth + 1) for index, item in enumerate(node.value)
+            ]
+        return _scalar(node, place)
+
+    def _mapping(self, node: yaml.MappingNode, path: Path, depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            place = SourcePlace(key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise SourceSyntaxError("a key must be a plain word", place)
+            # Keys are text whatever they look like, as in JSON.
+            key = str(key_node.value)
+            if key in found:
+                raise SourceSyntaxError(f'the key "{key}" is given twice', place)
+            self.places[(*path, key)] = place
+            found[key] = self.build(value_node, (*path, key), depth + 1)
+        return found
+
+
+def _scalar(node: yaml.Node, place: SourcePlace) -> Any:
+    text = str(node.value)
+    match node.tag.rpartition(":")[2]:
+        case "str":
+            return text
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return _number(int, text, place)
+        case "float":
+            return _number(float, text, place)
+        case _:
+            raise SourceSyntaxError(f"the tag {node.tag} is not allowed here", place)
+
+
+def _number(kind: type[int] | type[float], text: str, place: SourcePlace) -> int | float:
+    try:
+        if kind is float:
+            return float(re.sub(r"\.(inf|nan)", r"\1", text, flags=re.IGNORECASE))
+        return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
+    except ValueError:
+        raise SourceSyntaxError(f"{text[:40]} is not a number", place) from None

@@ -1,0 +1,1 @@
+"""The way to the network: one fetch, one classifier of addresses, one MCP client."""

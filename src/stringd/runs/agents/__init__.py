@@ -1,0 +1,1 @@
+"""What an agent of a strategy is and how it calls its model and tools."""

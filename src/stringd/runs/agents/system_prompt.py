@@ -1,0 +1,28 @@
+"""The system prompt of an LLM agent: its own text, then skills, then what its tools add."""
+
+import asyncio
+from collections.abc import Sequence
+
+from stringd.runs.agents.templates import Templates
+from stringd.runs.strategy.definition import LlmAgent
+from stringd.runs.tools.context import Tool
+
+
+async def system_prompt(
+    agent: LlmAgent, templates: Templates, tools: Sequence[Tool], skills: str | None = None
+) -> str | None:
+    """The prompt for the next call, or None when there is nothing to say."""
+    parts = [await _base(agent, templates), skills]
+    parts += [f"## {tool.name}\n\n{tool.guidance}" for tool in tools if tool.guidance]
+    return "\n\n".join(part for part in parts if part) or None
+
+
+async def _base(agent: LlmAgent, templates: Templates) -> str | None:
+    template = agent.template
+    if template is None:
+        return agent.system_prompt
+    if templates.may_block:
+        return await asyncio.to_thread(
+            templates.render, template.text, template.variables, agent.base_dir
+        )
+    return templates.render(template.text, template.variables, agent.base_dir)

@@ -1,0 +1,1 @@
+"""Executing runs: segments, flows, prompts to the human, limits."""

@@ -1,0 +1,198 @@
+"""A segment from its first timeline event to its last: begun, run, ended, recorded."""
+
+import asyncio
+import logging
+from typing import Final
+
+from msgspec import UNSET
+
+from stringd.runs.agents.steering import Steer
+from stringd.runs.agents.templates import Templates
+from stringd.runs.engine.launch import Launcher
+from stringd.runs.engine.run import Prepared, Run
+from stringd.runs.engine.segment import Segment
+from stringd.runs.engine.slots import RunSlots
+from stringd.runs.errors import ExecutionError
+from stringd.runs.models.resolve import Models
+from stringd.runs.record import events
+from stringd.runs.record.store import RunStore
+from stringd.system.clock import timestamp
+from stringd.wire.runs import messages
+from stringd.wire.runs.types import ErrorInfo
+
+log = logging.getLogger(__name__)
+
+CANCELLED: Final = ErrorInfo(code="CANCELLED", message="Run cancelled by client")
+
+
+class RunExecutor:
+    """Starts and stops segments. What it accepted is in the timeline before anyone hears of it."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        models: Models,
+        templates: Templates,
+        *,
+        concurrent_broadcast: bool = False,
+        slots: RunSlots | None = None,
+    ) -> None:
+        self._store = store
+        self._slots = slots or RunSlots()
+        self._models = models
+        self._templates = templates
+        self._concurrent_broadcast = concurrent_broadcast
+
+    def begin(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
+        """Record the start and run the flow in the background."""
+        run.started = True
+        run.status = "running"
+        self._record_start(run, prepared, text, resume=resume)
+        run.task = asyncio.create_task(
+            self._execute(run, prepared, text, resume=resume), name=f"run {run.id}"
+        )
+
+    def stop(self, run: Run) -> None:
+        """End a live run now; what still unwinds is recorded but no longer heard."""
+        run.end("cancelled")
+        left = _undelivered(run)
+        run.publish(
+            messages.StrategyError(
+                run_id=run.id, error=CANCELLED, undelivered_steering=left or UNSET
+            )
+        )
+        if run.task is None:
+            self._drop_unstarted(run)
+        elif run.begun:
+            # A task cancelled before its first step would never get to record its end.
+            run.task.cancel()
+
+    def _drop_unstarted(self, run: Run) -> None:
+        new = run.prepared is not None and run.prepared.kind == "new"
+        run.release()
+        if new:
+            self._store.drop_selection(run.id)
+
+    async def _execute(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
+        run.begun = True
+        try:
+            if run.status == "running":
+                async with self._slots.hold(run.id):
+                    await self._segment(run, prepared, text, resume=resume)
+        except asyncio.CancelledError:
+            run.status = "cancelled"
+        finally:
+            if run.status == "cancelled":
+                self._record_end(run, "cancelled", CANCELLED)
+                await self._store.sync(run.id)
+                run.release()
+            run.task = None
+
+    async def _segment(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
+        await self._store.sync(run.id)
+        run.observe(
+            messages.StrategyStarted(
+                run_id=run.id,
+                strategy_name=prepared.strategy.name,
+                agents=list(prepared.strategy.agents),
+                flow_tree=prepared.strategy.flow_tree,
+            )
+        )
+        journal = prepared.journal if resume else None
+        segment = Segment(
+            run,
+            prepared,
+            self._store,
+            self._models,
+            self._templates,
+            concurrent_broadcast=self._concurrent_broadcast,
+            journal=journal,
+        )
+        segment.desk.launch = Launcher(segment)
+        try:
+            result = await segment.execute(journal.input if journal else text)
+        except ExecutionError as error:
+            await self._finish_failed(run, ErrorInfo(code=error.code, message=str(error)))
+        except Exception as error:  # our own fault must not leave a ghost running
+            log.error("run %s failed unexpectedly", run.id, exc_info=error)
+            await self._finish_failed(run, ErrorInfo(code=ExecutionError.code, message=str(error)))
+        else:
+            await self._finish(run, segment, result)
+
+    def _record_start(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
+        settings = prepared.settings
+        event = events.RunStarted(
+            ts=timestamp(),
+            strategy_path=str(prepared.strategy.path),
+            strategy_name=prepared.strategy.name,
+            cwd=settings.cwd,
+            initial_input=text,
+            manifest_path=settings.manifest_path or UNSET,
+            model_override=settings.model_override or UNSET,
+            enabled_mcp_server_ids=list(prepared.mcp.enabled) if prepared.mcp else [],
+            resume=True if resume else UNSET,
+        )
+        self._store.append(run.id, event)
+        run.persist()
+        for waiting in run.mailbox.texts:
+            self.record_steering(run, waiting)
+        if resume:
+            for left in prepared.journal.steering:
+                run.mailbox.put(Steer(left, between=True))
+
+    def record_steering(self, run: Run, text: str) -> None:
+        """Keep an accepted text, before its sender is told it was."""
+        self._store.append(run.id, events.HumanInput(ts=timestamp(), agent_name="", text=text))
+
+    async def _finish(self, run: Run, segment: Segment, result: str) -> None:
+        left = await self._settle(run, "completed")
+        run.publish(
+            messages.StrategyCompleted(
+                run_id=run.id,
+                result=result,
+                usage=segment.usage,
+                undelivered_steering=left or UNSET,
+                request_id=run.request_id,
+            )
+        )
+        run.release()
+
+    async def _finish_failed(self, run: Run, error: ErrorInfo) -> None:
+        left = await self._settle(run, "error", error)
+        run.publish(
+            messages.StrategyError(
+                run_id=run.id,
+                error=error,
+                undelivered_steering=left or UNSET,
+                request_id=run.request_id,
+            )
+        )
+        run.release()
+
+    async def _settle(
+        self, run: Run, status: events.Ending, error: ErrorInfo | None = None
+    ) -> list[str]:
+        """End the run's state and record it; returns the steering nobody took."""
+        if run.status != "running":
+            # Code that swallowed its cancellation does not turn a stopped run into another ending.
+            raise asyncio.CancelledError
+        run.end(status)
+        left = _undelivered(run)
+        self._record_end(run, status, error)
+        await self._store.sync(run.id)
+        # A client that reacts to the ending must find the run ready to be prepared again.
+        run.prepared = None
+        return left
+
+    def _record_end(self, run: Run, status: events.Ending, error: ErrorInfo | None = None) -> None:
+        event = events.RunCompleted(ts=timestamp(), status=status, error=error or UNSET)
+        self._store.append(run.id, event)
+
+
+def _undelivered(run: Run) -> list[str]:
+    """Steering nobody is left to take; senders who asked for a receipt are told."""
+    left = run.mailbox.drain()
+    for steer in left:
+        if steer.receipt is not None:
+            steer.receipt(None)
+    return [steer.text for steer in left]

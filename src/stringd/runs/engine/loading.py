@@ -1,0 +1,163 @@
+"""From a request and a timeline to everything a segment needs. Touches files, not the loop."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import UNSET
+
+from stringd.formats.shapes import dotted
+from stringd.runs.agents.extensions import CustomType, Registry
+from stringd.runs.engine.config import Surroundings
+from stringd.runs.engine.run import Prepared, RunSettings
+from stringd.runs.errors import PrepareError, RunServiceError, StrategyFileError
+from stringd.runs.guard.budget import RunLimits
+from stringd.runs.mcp.definitions import definitions
+from stringd.runs.mcp.servers import check_servers
+from stringd.runs.record.events import RunStarted
+from stringd.runs.record.resume import read_journal
+from stringd.runs.record.store import RunStore
+from stringd.runs.record.views import conversation, latest_start
+from stringd.runs.strategy import definition as d
+from stringd.runs.strategy.discover import PROJECT_FOLDERS, find
+from stringd.runs.strategy.load import KnownNames, load_strategy
+from stringd.runs.strategy.project import (
+    check_agent_files,
+    check_permissions,
+    read_manifest,
+    run_modules,
+)
+from stringd.runs.strategy.skills import Skill, find_skills
+from stringd.runs.tools.tool import BUILT_IN_TOOLS
+from stringd.wire.runs.requests import PrepareRun
+
+log = logging.getLogger(__name__)
+
+
+def prepare(
+    request: PrepareRun, run_id: str, around: Surroundings, store: RunStore, *, in_memory: bool
+) -> Prepared:
+    """Load everything. Raises `PrepareError` or `StrategyFileError`, whatever went wrong."""
+    try:
+        return _prepare(request, run_id, around, store, in_memory=in_memory)
+    except RunServiceError:
+        raise
+    except Exception as error:
+        # A name the system cannot even look up, a disk that fails: all the caller's news is that.
+        log.warning("preparing run %s failed", run_id, exc_info=error)
+        raise PrepareError(f"Run could not be prepared: {error}") from error
+
+
+def _prepare(
+    request: PrepareRun, run_id: str, around: Surroundings, store: RunStore, *, in_memory: bool
+) -> Prepared:
+    events = store.timeline(run_id) if request.run_id is not UNSET else []
+    before = latest_start(events)
+    if before is None and in_memory:
+        raise PrepareError(f"Run already exists: {run_id}")
+    if before is None and request.strategy_path is UNSET:
+        raise PrepareError(f"Run not found: {run_id}")
+    settings = _settings(request, before, around)
+    registry = around.registry.copy()
+    if settings.manifest_path is not None:
+        load_project(Path(settings.cwd) / settings.manifest_path, registry)
+    strategy = load(settings, registry, around)
+    skills = find_skills(around.data_dir, Path(settings.cwd), PROJECT_FOLDERS)
+    check_skills(strategy, skills)
+    servers = definitions(around.data_dir, Path(settings.cwd), strategy)
+    check_servers(strategy, servers)
+    return Prepared(
+        kind="new" if before is None else "continuation",
+        settings=settings,
+        strategy=strategy,
+        registry=registry,
+        conversation=conversation(events),
+        journal=read_journal(events),
+        equipment=around.equipment,
+        limits=_limits(request),
+        skills=skills,
+        servers=servers,
+        selection=store.selection(run_id),
+    )
+
+
+def _settings(request: PrepareRun, before: RunStarted | None, around: Surroundings) -> RunSettings:
+    """Each setting: the request's, else the latest segment's, else the daemon's default."""
+    override = request.model_override or (before and before.model_override) or None
+    manifest = request.manifest_path or (before and before.manifest_path) or None
+    return RunSettings(
+        strategy_path=request.strategy_path or (before.strategy_path if before else ""),
+        cwd=request.cwd or (before.cwd if before else str(around.project_dir)),
+        model_override=override or around.model_override,
+        manifest_path=manifest,
+    )
+
+
+def _limits(request: PrepareRun) -> RunLimits:
+    budget = request.budget
+    if budget is UNSET:
+        return RunLimits()
+    return RunLimits(
+        tokens=budget.tokens or None,
+        tool_calls=None if budget.tool_calls is UNSET else budget.tool_calls,
+        seconds=budget.seconds or None,
+        cost=None if budget.cost is UNSET else budget.cost,
+    )
+
+
+def check_skills(strategy: d.Strategy, skills: Sequence[Skill]) -> None:
+    """Raises `PrepareError` when an agent requires a skill nobody has."""
+    known = [skill.name for skill in skills]
+    for agent in strategy.agents.values():
+        for wanted in agent.skills if isinstance(agent, d.LlmAgent) else ():
+            if wanted not in known:
+                raise PrepareError(
+                    f'Agent "{agent.name}" requires unknown skill "{wanted}". '
+                    f"Available skills: {', '.join(known) or 'none'}"
+                )
+
+
+def load_project(path: Path, registry: Registry) -> None:
+    """Check a project and let its code register. Raises `StrategyFileError`."""
+    manifest = read_manifest(path)
+    check_agent_files(manifest)
+    check_permissions(manifest)
+    run_modules(manifest, registry)
+
+
+def known_names(registry: Registry) -> KnownNames:
+    """What a strategy may name, given what is registered."""
+    return KnownNames(
+        tools=BUILT_IN_TOOLS,
+        registered_tools=tuple(registry.tools),
+        agent_types=tuple(registry.agents),
+        flow_types=tuple(registry.flows),
+    )
+
+
+def load(settings: RunSettings, registry: Registry, around: Surroundings) -> d.Strategy:
+    """Find, read and check a strategy. Raises `PrepareError` or `StrategyFileError`."""
+    path = find(settings.strategy_path, Path(settings.cwd), around.data_dir)
+    if not path.is_file():
+        raise PrepareError(f"Strategy file not found: {settings.strategy_path}")
+    strategy = load_strategy(path, known_names(registry), model_override=settings.model_override)
+    _check_custom_configs(strategy, registry)
+    return strategy
+
+
+def _check_custom_configs(strategy: d.Strategy, registry: Registry) -> None:
+    for agent in strategy.agents.values():
+        if isinstance(agent, d.CustomAgent):
+            _check_config("Agent", agent, registry.agents[agent.type])
+    for flow in d.flows_within(strategy.flow):
+        if isinstance(flow, d.CustomFlow):
+            _check_config("Flow", flow, registry.flows[flow.type])
+
+
+def _check_config(what: str, each: d.CustomAgent | d.CustomFlow, known: CustomType) -> None:
+    issues = known.config.check(each.config or {}, ("config",)) if known.config else []
+    if issues:
+        lines = "\n".join(f"  - {dotted(issue.path)}: {issue.problem}" for issue in issues)
+        raise StrategyFileError(
+            f'{what} "{each.name}" configuration validation failed for type "{each.type}":\n{lines}'
+        )

@@ -1,0 +1,1 @@
+"""Requests of clients of runs, one module a family."""

@@ -1,0 +1,80 @@
+"""What a human answers an agent that waits: the first valid answer counts, and counts once.
+
+A prompt that was open when the daemon was killed can be answered before its run is resumed: the
+answer is kept, nothing happens yet, and the resumed run takes it instead of asking again.
+"""
+
+from collections.abc import Callable
+
+from stringd.runs.engine.human import asked_for, human_decided
+from stringd.runs.engine.live_runs import LiveRuns
+from stringd.runs.errors import RefusedError
+from stringd.runs.handlers.client import RunsClient
+from stringd.runs.record.events import HumanInput, PromptAnswered, PromptAsked, PromptKind
+from stringd.runs.record.store import RunStore
+from stringd.system.clock import timestamp
+from stringd.wire.runs import requests
+
+
+class Answers:
+    def __init__(self, known: LiveRuns, store: RunStore) -> None:
+        self._known = known
+        self._store = store
+
+    def user_input(self, request: requests.UserInput, _client: RunsClient) -> None:
+        """Answer the oldest `request_input` of that agent. Raises `RefusedError`."""
+        run_id, agent, text = request.run_id, request.agent_name, request.text
+        run = self._known.get(run_id)
+        prompt = run.prompts.answer_input(agent, text) if run else None
+        if not (prompt or self._keep(run_id, _asked("input", agent_name=agent), text)):
+            message = f"No pending input request for run {run_id} agent {agent}"
+            raise RefusedError("NO_PENDING_INPUT", message)
+        self._record(run_id, agent, text)
+
+    def question_response(self, request: requests.QuestionResponse, _client: RunsClient) -> None:
+        """Answer a question, once. Raises `RefusedError`."""
+        run_id, wanted, text = request.run_id, request.question_request_id, request.response
+        run = self._known.get(run_id)
+        open_ = run.prompts.answer_question(wanted, text) if run else None
+        prompt = open_ or self._keep(run_id, _asked("question", request_id=wanted), text)
+        if prompt is None:
+            message = f"No pending question request {wanted} for run {run_id}"
+            raise RefusedError("NO_PENDING_QUESTION", message)
+        self._record(run_id, prompt.agent_name, text)
+
+    def permission_decision(self, request: requests.PermissionDecision, client: RunsClient) -> None:
+        """Settle a permission request, once. Raises `RefusedError`."""
+        run_id, wanted, decision = request.run_id, request.permission_request_id, request.decision
+        run = self._known.get(run_id)
+        open_ = run.prompts.decide_permission(wanted, decision) if run else None
+        prompt = open_ or self._keep(run_id, _asked("permission", request_id=wanted), decision)
+        if prompt is None:
+            message = f"No pending permission request {wanted} for run {run_id}"
+            raise RefusedError("NO_PENDING_PERMISSION", message)
+        self._store.append(run_id, human_decided(asked_for(prompt), decision, client.id))
+
+    def _keep(
+        self, run_id: str, wanted: Callable[[PromptAsked], bool], answer: str
+    ) -> PromptAsked | None:
+        """Keep the answer to a prompt of an interrupted run, if there is such a prompt."""
+        waiting = self._known.interrupted.get(run_id, [])
+        prompt = next(filter(wanted, waiting), None)
+        if prompt is None:
+            return None
+        waiting.remove(prompt)
+        event = PromptAnswered(ts=timestamp(), request_id=prompt.request_id, answer=answer)
+        self._store.append(run_id, event)
+        run = self._known.get(run_id)
+        if run is not None and run.prepared is not None:
+            run.prepared.journal.unfinished.note(event)
+        return prompt
+
+    def _record(self, run_id: str, agent_name: str, text: str) -> None:
+        self._store.append(run_id, HumanInput(ts=timestamp(), agent_name=agent_name, text=text))
+
+
+def _asked(kind: PromptKind, **named: str) -> Callable[[PromptAsked], bool]:
+    def matches(prompt: PromptAsked) -> bool:
+        return prompt.kind == kind and all(getattr(prompt, k) == v for k, v in named.items())
+
+    return matches

@@ -1,0 +1,92 @@
+"""Runs on disk: listed, looked into, deleted."""
+
+import asyncio
+
+from msgspec import UNSET, UnsetType
+
+from stringd.runs.engine.human import asked_for
+from stringd.runs.engine.live_runs import LiveRuns
+from stringd.runs.errors import PrepareError, RefusedError
+from stringd.runs.handlers.client import RunsClient
+from stringd.runs.record.events import AnyEvent, PromptAsked
+from stringd.runs.record.resume import read_journal
+from stringd.runs.record.store import RunStore, check_run_id
+from stringd.runs.record.views import conversation, last_error, overview
+from stringd.wire.runs import messages, requests
+from stringd.wire.runs.catalog import WaitingPrompt
+from stringd.wire.runs.codec import decode_message
+from stringd.wire.runs.types import RunOverview
+
+
+class RunArchive:
+    def __init__(self, known: LiveRuns, store: RunStore) -> None:
+        self._known = known
+        self._store = store
+
+    async def runs(self, request: requests.ListRuns, _client: RunsClient) -> messages.Message:
+        """Newest first; those of one working directory when given."""
+        found = await asyncio.to_thread(self._store.overviews)
+        cwd = request.cwd
+        return messages.RunList(runs=[each for each in found if cwd is UNSET or each.cwd == cwd])
+
+    async def run(self, request: requests.GetTimeline, _client: RunsClient) -> messages.Message:
+        """What was said in a run. Raises `RefusedError`."""
+        events = await self._events(request.run_id)
+        seen = overview(request.run_id, events)
+        if seen is None:
+            raise _unknown(request.run_id)
+        return messages.RunTimeline(
+            run=seen,
+            conversation=conversation(events),
+            waiting=[_waiting(each) for each in read_journal(events).unfinished.unanswered],
+            result=await asyncio.to_thread(self._result, seen),
+            error=last_error(events) or UNSET,
+        )
+
+    async def delete(self, request: requests.DeleteRun, _client: RunsClient) -> messages.Message:
+        """Forget a run for good, unless it is live. Raises `RefusedError`."""
+        run_id = request.run_id
+        kept = bool(await self._events(run_id))
+        run = self._known.get(run_id)
+        if run is None and not kept:
+            raise _unknown(run_id)
+        busy = run is not None and (run.live or run.task is not None)
+        if busy or (kept and not self._store.claim(run_id)):
+            raise RefusedError("RUN_ACTIVE", f"Run is active: {run_id}. Stop it first.")
+        self._known.remove(run_id)
+        self._store.delete(run_id)
+        return messages.RunDeleted(run_id=run_id)
+
+    def _result(self, run: RunOverview) -> str | UnsetType:
+        """What the last broadcast says; a run of another daemon may have none."""
+        if run.status != "completed":
+            return UNSET
+        for _, frame in self._store.broadcasts(run.run_id, self._store.last_seq(run.run_id)):
+            last = decode_message(frame)
+            if isinstance(last, messages.StrategyCompleted):
+                return last.result
+        return UNSET
+
+    async def _events(self, run_id: str) -> list[AnyEvent]:
+        try:
+            check_run_id(run_id)
+        except PrepareError:
+            raise _unknown(run_id) from None
+        return await asyncio.to_thread(self._store.timeline, run_id)
+
+
+def _waiting(asked: PromptAsked) -> WaitingPrompt:
+    prompt = WaitingPrompt(
+        kind=asked.kind, request_id=asked.request_id, agent_name=asked.agent_name
+    )
+    if asked.kind == "question":
+        prompt.question = asked.about
+    elif asked.kind == "permission":
+        wish = asked_for(asked)
+        prompt.tool_name, prompt.operation = wish.tool_name, wish.operation
+        prompt.resource = wish.resource
+    return prompt
+
+
+def _unknown(run_id: str) -> RefusedError:
+    return RefusedError("RUN_NOT_FOUND", f"Run not found: {run_id}")

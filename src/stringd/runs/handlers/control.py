@@ -1,0 +1,130 @@
+"""What clients do to a prepared or running run: start it, stop it, steer it, change its policy."""
+
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from stringd.runs.agents.steering import Steer
+from stringd.runs.engine.executor import RunExecutor
+from stringd.runs.engine.live_runs import LiveRuns
+from stringd.runs.engine.run import Prepared, Run
+from stringd.runs.errors import RefusedError, StartError
+from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.subscriptions import follow
+from stringd.runs.record.store import RunStore
+from stringd.wire.runs import messages, requests
+from stringd.wire.runs.types import PolicyName
+
+log = logging.getLogger(__name__)
+
+
+class RunControl:
+    def __init__(self, known: LiveRuns, executor: RunExecutor, store: RunStore) -> None:
+        self._known = known
+        self._executor = executor
+        self._store = store
+
+    def start(self, request: requests.StartRun, client: RunsClient) -> None:
+        """Begin a new run's first segment. Raises `StartError`."""
+        run, prepared = self._startable(request.run_id, "new")
+        self._begin(run, prepared, client, request, resume=False)
+
+    def go_on(self, request: requests.ContinueRun, client: RunsClient) -> None:
+        """Begin a later segment: anew, or from where the last one ended. Raises `StartError`."""
+        run, prepared = self._startable(request.run_id, "continuation")
+        if request.resume and prepared.journal.finished:
+            message = f"Run has nothing left to resume: {run.id}"
+            raise StartError("CONTINUE_FAILED", message)
+        self._begin(run, prepared, client, request, resume=request.resume)
+
+    def _startable(self, run_id: str, kind: Literal["new", "continuation"]) -> tuple[Run, Prepared]:
+        code = "START_FAILED" if kind == "new" else "CONTINUE_FAILED"
+        run = self._known.get(run_id)
+        prepared = run.prepared if run else None
+        if run is None or prepared is None:
+            raise StartError(code, f"Prepared run not found: {run_id}")
+        if prepared.kind != kind:
+            was = "was" if kind == "new" else "was not"
+            raise StartError(code, f"Run {was} prepared for continuation: {run_id}")
+        if run.started or run.status != "pending":
+            raise StartError(code, f"Run already started: {run_id}")
+        return run, prepared
+
+    def _begin(
+        self,
+        run: Run,
+        prepared: Prepared,
+        client: RunsClient,
+        request: requests.StartRun | requests.ContinueRun,
+        *,
+        resume: bool,
+    ) -> None:
+        if not self._store.claim(run.id):
+            code = "START_FAILED" if prepared.kind == "new" else "CONTINUE_FAILED"
+            raise StartError(code, f"Run is running in another daemon: {run.id}")
+        self._known.forget_oldest()
+        self._known.interrupted.pop(run.id, None)
+        follow(run, client)
+        run.request_id = request.request_id
+        self._executor.begin(run, prepared, request.input, resume=resume)
+
+    def stop(self, run_id: str) -> None:
+        """Stop a live run at once; anything else is left alone."""
+        run = self._known.get(run_id)
+        if run is None or not run.live:
+            log.info("stop_run: %s is not live", run_id)
+            return
+        self._executor.stop(run)
+
+    def steer(self, request: requests.SteerRun, client: RunsClient) -> None:
+        """Queue a text for the next agent call or round-trip. Raises `RefusedError`."""
+        run = self._known.get(request.run_id)
+        if run is None or not run.live or run.prepared is None:
+            raise RefusedError(
+                "RUN_NOT_STEERABLE", f"Cannot steer run {request.run_id}: not running"
+            )
+        if run.mailbox.full:
+            message = f"Cannot steer run {run.id}: too many texts are waiting for its next call"
+            raise RefusedError("RUN_NOT_STEERABLE", message)
+        if run.started:
+            self._executor.record_steering(run, request.text)
+        between = request.mode == "steer"
+        run.mailbox.put(Steer(request.text, _receipt(request, client), between))
+        queued = messages.SteerQueued(run_id=run.id, text=request.text)
+        queued.request_id = request.request_id
+        run.publish(queued)
+
+    def update_policy(self, request: requests.UpdatePolicy) -> None:
+        """Change path policies and show each changed chain. Raises `RefusedError`."""
+        run = self._known.get(request.run_id)
+        if run is None or not run.live or run.prepared is None:
+            message = f"No active run found for runId {request.run_id}"
+            raise RefusedError("RUN_NOT_FOUND", message)
+        changed = run.policies.update(
+            request.tool or None,
+            request.mode,
+            allow=request.allow or (),
+            deny=request.deny or (),
+            default=request.default or None,
+        )
+        for tool, chain in changed:
+            policies = [PolicyName(name=name) for name in chain]
+            run.publish(messages.PolicyUpdated(run_id=run.id, tool=tool, policies=policies))
+
+
+def _receipt(request: requests.SteerRun, client: RunsClient) -> Callable[[str | None], None] | None:
+    if not request.receipt:
+        return None
+
+    def tell(agent_name: str | None) -> None:
+        message: messages.Message
+        if agent_name is None:
+            message = messages.SteerUndelivered(run_id=request.run_id, text=request.text)
+        else:
+            message = messages.SteerDelivered(
+                run_id=request.run_id, text=request.text, agent_name=agent_name
+            )
+        message.request_id = request.request_id
+        client.reply(message)
+
+    return tell

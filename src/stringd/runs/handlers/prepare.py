@@ -1,0 +1,130 @@
+"""`prepare_run`: a run becomes ready to start, or its watcher joins it while it runs."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from stringd.runs.engine.config import Surroundings
+from stringd.runs.engine.executor import CANCELLED
+from stringd.runs.engine.live_runs import LiveRuns
+from stringd.runs.engine.loading import prepare
+from stringd.runs.engine.run import Prepared, Run
+from stringd.runs.errors import PrepareError
+from stringd.runs.guard.guards import RunGuards
+from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.subscriptions import follow, join, leave
+from stringd.runs.record.store import RunStore, check_run_id
+from stringd.runs.record.views import conversation
+from stringd.wire.runs import messages, requests
+
+
+class Preparation:
+    """`closed` is set when the daemon stops: nothing new is prepared from then on."""
+
+    def __init__(self, known: LiveRuns, around: Surroundings, store: RunStore) -> None:
+        self.closed = False
+        self._known = known
+        self._around = around
+        self._store = store
+        self._pool = around.equipment.pool
+
+    async def __call__(self, request: requests.PrepareRun, client: RunsClient) -> None:
+        """Load a run, or attach to it when it is running, and tell the client what it is."""
+        run_id = request.run_id or str(uuid4())
+        check_run_id(run_id)
+        earlier = await self._settled(run_id)
+        if earlier is not None and earlier.status == "running" and earlier.prepared is not None:
+            await self._attach(earlier, client, request.request_id)
+            return
+        taken = earlier is not None and (earlier.live or not earlier.persistent)
+        if self.closed or taken:
+            raise PrepareError(f"Run already exists: {run_id}")
+        await self._prepare(request, run_id, earlier, client)
+
+    async def _settled(self, run_id: str) -> Run | None:
+        """The run of that id, once an ending that is under way has been recorded and told."""
+        while True:
+            run = self._known.get(run_id)
+            if run is None or run.live or run.task is None:
+                return run
+            await asyncio.wait([run.task])
+
+    async def _prepare(
+        self, request: requests.PrepareRun, run_id: str, earlier: Run | None, client: RunsClient
+    ) -> None:
+        seq = earlier.seq if earlier else self._store.last_seq(run_id)
+        run = Run(run_id, request.strategy_path or "", self._store, seq=seq)
+        if seq:
+            run.persist()
+        run.subscribers = dict(earlier.subscribers) if earlier else {}
+        self._known.add(run)
+        followed = run_id in client.runs
+        follow(run, client)
+        try:
+            prepared = await asyncio.to_thread(
+                prepare, request, run_id, self._around, self._store, in_memory=earlier is not None
+            )
+            await self._connect(run, prepared)
+            if not run.live:
+                raise PrepareError(CANCELLED.message)
+            self._settle_in(run, prepared)
+        except BaseException:
+            # What was prepared after this one was stopped counts, not what was there before.
+            if self._known.get(run_id) is run:
+                if not followed and client in run.subscribers:
+                    leave(run_id, run, client)
+                self._restore(run, earlier)
+            raise
+        client.reply(_prepared_message(run, prepared, request.request_id))
+
+    async def _connect(self, run: Run, prepared: Prepared) -> None:
+        """Connect to the MCP servers its agents name; one that fails is only reported."""
+        cwd, chosen = Path(prepared.settings.cwd), prepared.selection
+        prepared.mcp = await self._pool.connect(prepared.servers, prepared.strategy, cwd, chosen)
+        if run.live:
+            run.servers = prepared.mcp
+            if chosen is None:
+                self._store.save_selection(run.id, list(prepared.mcp.enabled))
+        else:
+            prepared.mcp.close()
+
+    def _settle_in(self, run: Run, prepared: Prepared) -> None:
+        run.prepared = prepared
+        run.strategy_name = prepared.strategy.name
+        defaults = prepared.equipment.guard_defaults(Path(prepared.settings.cwd))
+        run.policies = RunGuards(defaults)
+        if prepared.kind == "continuation":
+            run.persist()
+
+    def _restore(self, run: Run, earlier: Run | None) -> None:
+        """A failed preparation leaves things as they were; a stopped one stays stopped."""
+        if not run.live and earlier is None:
+            return
+        if earlier is None:
+            self._known.drop(run)
+            return
+        earlier.subscribers, earlier.seq = run.subscribers, run.seq
+        self._known.add(earlier)
+
+    async def _attach(self, run: Run, client: RunsClient, request_id: Any) -> None:
+        prepared = run.prepared
+        if prepared is None:
+            raise PrepareError(f"Run already exists: {run.id}")
+        record = await asyncio.to_thread(self._store.timeline, run.id)
+        message = _prepared_message(run, prepared, request_id)
+        message.conversation = conversation(record)
+        client.reply(message)
+        join(run, client)
+
+
+def _prepared_message(run: Run, prepared: Prepared, request_id: Any) -> messages.RunPrepared:
+    return messages.RunPrepared(
+        run_id=run.id,
+        strategy_name=prepared.strategy.name,
+        agents=list(prepared.strategy.agents),
+        flow_tree=prepared.strategy.flow_tree,
+        conversation=prepared.conversation,
+        mcp_servers=prepared.mcp.statuses() if prepared.mcp else [],
+        request_id=request_id,
+    )

@@ -1,0 +1,244 @@
+"""Runs as files: `<id>.jsonl` timelines, `events/<id>.jsonl` broadcasts, `<id>.config.json`.
+
+Lines are only ever appended; one that was torn is skipped when read.
+"""
+
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple, TypedDict
+
+import msgspec
+from msgspec import Struct
+
+from stringd.runs.record.events import (
+    INTERRUPTED,
+    AnyEvent,
+    RunCompleted,
+    RunStarted,
+    TimelineEvent,
+    decode_events,
+    encode_event,
+)
+from stringd.runs.record.views import overview
+from stringd.system.append_files import MAX_OPEN, AppendFiles
+from stringd.system.clock import timestamp
+from stringd.wire.runs.types import RunOverview
+
+log = logging.getLogger(__name__)
+
+_TAIL: Final = 64 * 1024
+
+_BOUNDS: Final = (RunStarted, RunCompleted)
+
+
+class _Seq(Struct):
+    seq: int = 0
+
+
+_seq: Final[msgspec.json.Decoder[_Seq]] = msgspec.json.Decoder(_Seq)
+
+
+class _Known(NamedTuple):
+    """An overview, good as long as the file looks the same."""
+
+    mark: tuple[int, int]
+    overview: RunOverview | None
+
+
+class _Selection(TypedDict):
+    enabledMcpServerIds: list[str]  # as it stands in the file
+
+
+class FileRunStore:
+    """The runs directory. Use it from the loop's thread; reading may happen in another."""
+
+    def __init__(self, directory: Path, *, max_open: int = MAX_OPEN) -> None:
+        self._directory = directory
+        self._events = directory / "events"
+        # Plain text: these are joined and looked up with every event of every run.
+        self._timeline_prefix = f"{self._directory}/"
+        self._events_prefix = f"{self._events}/"
+        self._files = AppendFiles(max_open)
+        self._overviews: dict[str, _Known] = {}
+
+    def claim(self, run_id: str) -> bool:
+        return self._files.claim(self._timeline(run_id))
+
+    def append(self, run_id: str, event: TimelineEvent) -> None:
+        self._files.write(self._timeline(run_id), encode_event(event))
+
+    def append_broadcast(self, run_id: str, frame: bytes) -> None:
+        self._files.write(self._broadcasts(run_id), frame + b"\n")
+
+    async def sync(self, run_id: str) -> None:
+        await self._files.sync(self._timeline(run_id))
+
+    def timeline(self, run_id: str) -> list[AnyEvent]:
+        return decode_events(_lines(self._timeline(run_id)))
+
+    def broadcasts(self, run_id: str, from_seq: int) -> Iterator[tuple[int, bytes]]:
+        for line in _lines(self._broadcasts(run_id)):
+            number = _number(line)
+            if number is not None and number >= from_seq:
+                yield number, line
+
+    def surplus(self, keep: int) -> list[str]:
+        newest = sorted(self._events.glob("*.jsonl"), key=_changed, reverse=True)
+        return [p.stem for p in newest[keep:] if _many_lines(p) and self._completed(p.stem)]
+
+    def _completed(self, run_id: str) -> bool:
+        seen = self._overview(Path(self._timeline(run_id)))
+        return seen is not None and seen.status == "completed"
+
+    def forget_broadcasts(self, run_id: str) -> None:
+        path = self._broadcasts(run_id)
+        last = _last_frame(path)
+        if last is None:
+            return
+        partial = Path(f"{path}.partial")
+        try:
+            partial.touch(0o600)
+            partial.write_bytes(last[1] + b"\n")
+            # Its age decides which files are kept.
+            shutil.copystat(path, partial)
+            partial.replace(path)
+        except OSError as error:
+            log.error("cannot shorten %s: %s", path, error)
+
+    def last_seq(self, run_id: str) -> int:
+        last = _last_frame(self._broadcasts(run_id))
+        return last[0] if last else 0
+
+    def overviews(self) -> list[RunOverview]:
+        found = (self._overview(path) for path in self._directory.glob("*.jsonl"))
+        known = [each for each in found if each is not None]
+        return sorted(known, key=lambda each: each.started_at, reverse=True)
+
+    def _overview(self, path: Path) -> RunOverview | None:
+        try:
+            stat = path.stat()
+        except OSError:
+            return None
+        mark = (stat.st_mtime_ns, stat.st_size)
+        known = self._overviews.get(path.stem)
+        if known is None or known.mark != mark:
+            known = _Known(mark, overview(path.stem, decode_events(_lines(str(path)))))
+            self._overviews[path.stem] = known
+        return known.overview
+
+    def repair(self) -> list[str]:
+        found = [run_id for p in self._directory.glob("*.jsonl") if (run_id := self._mend(p))]
+        return sorted(found)
+
+    def _mend(self, path: Path) -> str | None:
+        """The run's id if a crash ended its last segment, which is then said at its end."""
+        # Most histories end properly; their last lines tell so without reading the rest.
+        bounds = [e for e in decode_events(_tail(str(path))) if isinstance(e, _BOUNDS)]
+        if bounds and isinstance(bounds[-1], RunCompleted):
+            return path.stem if bounds[-1].interrupted else None
+        seen = self._overview(path)
+        if seen is None or seen.status != "running":
+            return None
+        if not self.claim(seen.run_id):
+            return None
+        self.append(seen.run_id, RunCompleted(ts=timestamp(), status="error", error=INTERRUPTED))
+        self.release(seen.run_id)
+        return seen.run_id
+
+    def selection(self, run_id: str) -> list[str] | None:
+        try:
+            found = msgspec.json.decode(self._selection(run_id).read_bytes(), type=_Selection)
+        except (OSError, msgspec.DecodeError):
+            return None
+        return found["enabledMcpServerIds"]
+
+    def save_selection(self, run_id: str, server_ids: list[str]) -> None:
+        path = self._selection(run_id)
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.write_bytes(msgspec.json.encode({"enabledMcpServerIds": server_ids}))
+        except OSError as error:
+            log.error("cannot write %s: %s", path, error)
+
+    def drop_selection(self, run_id: str) -> None:
+        self._selection(run_id).unlink(missing_ok=True)
+
+    def delete(self, run_id: str) -> None:
+        self.release(run_id)
+        self._overviews.pop(run_id, None)
+        # The timeline goes first: a run without one does not exist.
+        for path in (self._timeline(run_id), self._broadcasts(run_id), self._selection(run_id)):
+            Path(path).unlink(missing_ok=True)
+
+    def release(self, run_id: str) -> None:
+        self._files.release(self._timeline(run_id))
+        self._files.release(self._broadcasts(run_id))
+
+    def close(self) -> None:
+        self._files.close()
+
+    def _timeline(self, run_id: str) -> str:
+        return f"{self._timeline_prefix}{run_id}.jsonl"
+
+    def _broadcasts(self, run_id: str) -> str:
+        return f"{self._events_prefix}{run_id}.jsonl"
+
+    def _selection(self, run_id: str) -> Path:
+        return self._directory / f"{run_id}.config.json"
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _many_lines(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            file.readline()
+            return bool(file.read(1))
+    except OSError:
+        return False
+
+
+def _tail(path: str) -> list[bytes]:
+    """The last lines of a file; the first of them may be cut."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL))
+            return file.read().split(b"\n")
+    except OSError:
+        return []
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    try:
+        with open(path, "rb") as file:
+            yield from (line.rstrip(b"\n") for line in file)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        log.error("cannot read %s: %s", path, error)
+
+
+def _last_frame(path: str) -> tuple[int, bytes] | None:
+    """The last frame of a file, with its number."""
+    for line in reversed(_tail(path)):
+        if number := _number(line):
+            return number, line
+    # One frame may be longer than the tail.
+    frames = ((number, line) for line in _lines(path) if (number := _number(line)))
+    return max(frames, default=None)
+
+
+def _number(line: bytes) -> int | None:
+    try:
+        return _seq.decode(line).seq or None
+    except (msgspec.DecodeError, UnicodeError):
+        return None

@@ -1,0 +1,142 @@
+"""What an interrupted run need not do again, read from its timeline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from stringd.runs.record.events import (
+    AgentCall,
+    AnyEvent,
+    HumanInput,
+    ModelTurn,
+    PromptAnswered,
+    PromptAsked,
+    RunCompleted,
+    RunStarted,
+    SteerRecorded,
+    StepEnded,
+    ToolFinished,
+    ToolStarted,
+    ToolWaiting,
+)
+from stringd.wire.runs.types import AgentCallResult, ConversationRecord
+
+# What these changed was in memory alone.
+_LIST_TOOLS: Final = frozenset(("todo_add", "todo_complete", "todo_remove", "todo_clear"))
+
+
+class EarlierPrompt(NamedTuple):
+    """A prompt of an interrupted call. `answer` is None while nobody has given one."""
+
+    asked: PromptAsked
+    answer: str | None = None
+
+
+@dataclass
+class Unfinished:
+    """Calls begun and not on record yet: answers, tools and prompts to the human, by key."""
+
+    turns: dict[str, list[ModelTurn]] = field(default_factory=dict)
+    started: set[str] = field(default_factory=set)
+    finished: dict[str, ToolFinished] = field(default_factory=dict)
+    prompts: dict[str, EarlierPrompt] = field(default_factory=dict)
+    steering: dict[str, list[str]] = field(default_factory=dict)
+    list_changes: dict[str, ToolStarted] = field(default_factory=dict)
+
+    @property
+    def unanswered(self) -> list[PromptAsked]:
+        """Prompts nobody has answered yet, oldest first."""
+        return [each.asked for each in self.prompts.values() if each.answer is None]
+
+    def note(self, event: AnyEvent) -> None:
+        """Take in one event of the timeline, in order."""
+        match event:
+            case ModelTurn(path=path, index=index):
+                known = self.turns.setdefault(path, [])
+                known[index:] = [event]
+            case ToolStarted(key=key):
+                self.started.add(key)
+                if event.tool_name in _LIST_TOOLS:
+                    self.list_changes[key] = event
+            case ToolWaiting(key=key, waiting=True):
+                # Nothing happens before the answer, so it may simply be asked for again.
+                self.started.discard(key)
+            case ToolWaiting(key=key):
+                self.started.add(key)
+            case ToolFinished(key=key):
+                self.finished[key] = event
+                self._forget_prompts(key)
+            case PromptAsked(key=key):
+                self.prompts[key] = EarlierPrompt(event)
+            case PromptAnswered(request_id=id_, answer=answer):
+                for key, each in self.prompts.items():
+                    if each.asked.request_id == id_:
+                        self.prompts[key] = EarlierPrompt(each.asked, answer)
+            case SteerRecorded(key=str(key), text=text):
+                self.steering.setdefault(key, []).append(text)
+            case RunCompleted() if not event.interrupted:
+                # Whoever stopped the run, or let it fail, withdrew what it asked.
+                self.prompts.clear()
+            case AgentCall(path=str(path)):
+                self.turns.pop(path, None)
+                self._forget_prompts(path)
+            case _:
+                pass
+
+    def _forget_prompts(self, place: str) -> None:
+        """What was asked there has had its effect."""
+        for key in [key for key in self.prompts if key.startswith(f"{place}?")]:
+            del self.prompts[key]
+
+
+@dataclass
+class Journal:
+    """Completed steps and calls by path, the input they started from, and texts still waiting."""
+
+    input: str = ""
+    steps: dict[str, tuple[str, AgentCallResult]] = field(default_factory=dict)
+    calls: dict[str, ConversationRecord] = field(default_factory=dict)
+    steering: list[str] = field(default_factory=list)
+    finished: bool = False
+    unfinished: Unfinished = field(default_factory=Unfinished)
+
+    def step(self, name: str, path: str) -> AgentCallResult | None:
+        """What the step gave when it completed; a file changed meanwhile may have another there."""
+        done = self.steps.get(path)
+        return done[1] if done is not None and done[0] == name else None
+
+    def call(self, agent_name: str, path: str) -> ConversationRecord | None:
+        """The agent's call at that place, if it was completed."""
+        record = self.calls.get(path)
+        return record if record is not None and record.agent_name == agent_name else None
+
+
+def read_journal(events: Sequence[AnyEvent]) -> Journal:
+    """The journal of the latest segment and of those it resumed."""
+    journal = Journal()
+    for event in events:
+        match event:
+            case RunStarted(resume=True):
+                journal.finished = False
+            case RunStarted(initial_input=text):
+                journal = Journal(input=text or "")
+            case _:
+                _note(journal, event)
+    return journal
+
+
+def _note(journal: Journal, event: AnyEvent) -> None:
+    journal.unfinished.note(event)
+    match event:
+        case StepEnded(path=str(path), step_name=name, result=AgentCallResult() as result):
+            journal.steps[path] = (name, result)
+        case AgentCall(path=str(path), record=record):
+            journal.calls[path] = record
+        case HumanInput(agent_name="", text=text):
+            journal.steering.append(text)
+        case SteerRecorded(text=text) if text in journal.steering:
+            journal.steering.remove(text)
+        case RunCompleted(status=status):
+            journal.finished = status == "completed"
+        case _:
+            pass

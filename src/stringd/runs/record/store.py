@@ -1,0 +1,80 @@
+"""Where runs are kept. The engine knows only this; files stand behind it today."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from stringd.runs.errors import PrepareError
+from stringd.runs.record.events import AnyEvent, TimelineEvent
+from stringd.wire.runs.types import RunOverview
+
+_PLAIN_NAME: Final = re.compile(r"[^\x00-\x1f\x7f/\\]+")
+# A file name may have 255 bytes, our endings included.
+_MAX_NAME_BYTES: Final = 200
+
+
+def check_run_id(run_id: str) -> None:
+    """A run id names files; only a plain file name will do. Raises `PrepareError`."""
+    too_long = len(run_id.encode("utf-8", "replace")) > _MAX_NAME_BYTES
+    if too_long or not _PLAIN_NAME.fullmatch(run_id) or run_id.startswith("."):
+        raise PrepareError(
+            f"Invalid run id: {run_id[:80]!r}. Use letters, digits, dots, dashes; no slashes."
+        )
+
+
+class RunStore(Protocol):
+    """Timelines, broadcasts and settings by run id.
+
+    What `append` and `append_broadcast` took survives the process; what `sync` confirmed survives
+    the machine. Failing to write is logged, never raised: a full disk must not fail a run.
+    """
+
+    def claim(self, run_id: str) -> bool:
+        """Make the run ours until it is released; False while another process has it."""
+        ...
+
+    def append(self, run_id: str, event: TimelineEvent) -> None: ...
+
+    async def sync(self, run_id: str) -> None: ...
+
+    def timeline(self, run_id: str) -> list[AnyEvent]: ...
+
+    def append_broadcast(self, run_id: str, frame: bytes) -> None: ...
+
+    def last_seq(self, run_id: str) -> int: ...
+
+    def broadcasts(self, run_id: str, from_seq: int) -> Iterator[tuple[int, bytes]]:
+        """Kept frames from that number on, each with its own; forgotten ones are left out."""
+        ...
+
+    def surplus(self, keep: int) -> list[str]:
+        """Completed runs past the newest `keep` that still have more than their last frame."""
+        ...
+
+    def forget_broadcasts(self, run_id: str) -> None:
+        """Keep only the last frame of a run that rests, so that its numbers go on from there."""
+        ...
+
+    def overviews(self) -> list[RunOverview]: ...
+
+    def repair(self) -> list[str]:
+        """End segments a crash left open; returns every run whose last segment ended so."""
+        ...
+
+    def selection(self, run_id: str) -> list[str] | None:
+        """The MCP servers chosen for a run, or None before the first preparation."""
+        ...
+
+    def save_selection(self, run_id: str, server_ids: list[str]) -> None: ...
+
+    def drop_selection(self, run_id: str) -> None: ...
+
+    def delete(self, run_id: str) -> None:
+        """Forget everything about a run that rests."""
+        ...
+
+    def release(self, run_id: str) -> None:
+        """The run rests; keep nothing open for it."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,96 @@
+"""What can be read back from a timeline: the overview, the conversation, the last error."""
+
+from collections.abc import Sequence
+
+from stringd.runs.record.events import (
+    AgentCall,
+    AnyEvent,
+    ConversationRetention,
+    RunCompleted,
+    RunStarted,
+)
+from stringd.wire.runs.types import (
+    ConversationHistory,
+    ConversationInput,
+    ConversationRecord,
+    ErrorInfo,
+    RetentionEvent,
+    RunOverview,
+    RunStatus,
+)
+
+
+def apply_retention(records: list[ConversationRecord], event: RetentionEvent) -> None:
+    """Mark what the event superseded and put its summary where it says, once."""
+    gone = set(event.superseded_record_ids)
+    summary = event.summary_record
+    records[:] = [record for record in records if record.id != summary.id]
+    for record in records:
+        if record.id in gone:
+            record.status = "superseded"
+            record.superseded_by = summary.id
+    before = event.insert_before_record_id
+    places = [index for index, record in enumerate(records) if record.id == before]
+    records.insert(places[0] if places else len(records), summary)
+
+
+def latest_start(events: Sequence[AnyEvent]) -> RunStarted | None:
+    """The `run_started` of the latest segment."""
+    return next((event for event in reversed(events) if isinstance(event, RunStarted)), None)
+
+
+def overview(run_id: str, events: Sequence[AnyEvent]) -> RunOverview | None:
+    """A run as `list_runs` shows it, or None when nothing ever started."""
+    started: RunStarted | None = None
+    ended: RunCompleted | None = None
+    for event in events:
+        if isinstance(event, RunStarted):
+            started, ended = event, None
+        elif isinstance(event, RunCompleted):
+            ended = event
+    if started is None:
+        return None
+    status: RunStatus = "running" if ended is None else ended.status
+    return RunOverview(
+        run_id=run_id,
+        cwd=started.cwd,
+        strategy_name=started.strategy_name,
+        strategy_path=started.strategy_path,
+        started_at=started.ts,
+        completed_at=None if ended is None else ended.ts,
+        status=status,
+    )
+
+
+def last_error(events: Sequence[AnyEvent]) -> ErrorInfo | None:
+    """Why the latest segment did not complete, when it says so."""
+    ended = next((e for e in reversed(events) if isinstance(e, RunCompleted | RunStarted)), None)
+    return ended.error or None if isinstance(ended, RunCompleted) else None
+
+
+def conversation(events: Sequence[AnyEvent]) -> ConversationHistory:
+    """What was said, in order, with each human input before the call it led to."""
+    history = ConversationHistory(records=[], retention_events=[], inputs=[])
+    pending: str | None = None
+    for event in events:
+        match event:
+            case RunStarted(resume=True):
+                pass
+            case RunStarted(initial_input=text):
+                if pending is not None:
+                    history.inputs.append(ConversationInput(text=pending))
+                pending = text or None
+            case AgentCall(record=record):
+                history.records.append(record)
+                if pending is not None:
+                    human = ConversationInput(text=pending, before_record_id=record.id)
+                    history.inputs.append(human)
+                    pending = None
+            case ConversationRetention(event=retention):
+                apply_retention(history.records, retention)
+                history.retention_events.append(retention)
+            case _:
+                pass
+    if pending is not None:
+        history.inputs.append(ConversationInput(text=pending))
+    return history

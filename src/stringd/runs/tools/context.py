@@ -1,0 +1,111 @@
+"""What a tool receives when it is called, and what the tools of one run share."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from stringd.runs.guard.budget import RunBudget
+from stringd.runs.guard.permissions import Permissions
+from stringd.runs.record.events import ToolMutation
+from stringd.runs.strategy.skills import Skill
+from stringd.runs.tools.output import ToolOutput
+from stringd.runs.tools.todo_list import Todos
+from stringd.runs.tools.trash import Trash
+
+if TYPE_CHECKING:
+    from stringd.runs.record.recorder import Ledger
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """Who calls, where, and how to reach the human. `ask` returns the answer to a question."""
+
+    run_id: str
+    agent_name: str
+    cwd: Path
+    ask: Callable[[str, str], Coroutine[Any, Any, str]]
+    desk: "Desk"
+    ledger: "Ledger"
+
+
+class Tool(Protocol):
+    """`parameters` is a JSON Schema object; `guidance` is added to the agent's prompt.
+
+    A tool may also have `repeatable` (True when calling it twice does no harm) and `origin` (the
+    MCP server it comes from).
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+
+    @property
+    def guidance(self) -> str | None: ...
+
+    async def call(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput: ...
+
+
+class StringPort(Protocol):
+    """One String command in a topic of this daemon; returns the text of the reply."""
+
+    async def __call__(self, topic: str, command: str, cwd: Path) -> str: ...
+
+
+class PrivilegedPort(Protocol):
+    """Asks the gate to run a pipeline; returns what became of it, in words."""
+
+    async def __call__(
+        self, pipeline: Sequence[Sequence[str]], reason: str, cwd: Path, *, privileged: bool
+    ) -> str: ...
+
+
+class DaemonPorts(NamedTuple):
+    """Ways into other parts of the daemon, handed in by the server; None where there is none."""
+
+    string: StringPort | None = None
+    privileged: PrivilegedPort | None = None
+
+
+class Launched(NamedTuple):
+    """A strategy that ran inside a tool call."""
+
+    name: str
+    path: Path
+    text: str
+    finish_reason: str
+
+
+class McpTools(Protocol):
+    """The tools of the MCP servers this run is connected to."""
+
+    def tools(self, server_ids: Sequence[str]) -> Sequence[Tool]: ...
+
+
+class Launch(Protocol):
+    """Runs another strategy to its end. Raises `RunsError`."""
+
+    def __call__(
+        self, agent_name: str, name: str, message: str, model_override: str | None
+    ) -> Awaitable[Launched]: ...
+
+
+@dataclass
+class Desk:
+    """`mutated` records a change of a file; `launch` is None where nothing can be launched."""
+
+    permissions: Permissions
+    data_dir: Path
+    trash: Trash
+    mutated: Callable[[ToolMutation], None]
+    budget: RunBudget
+    skills: Sequence[Skill] = ()
+    todos: Todos = field(default_factory=Todos)
+    mcp: McpTools | None = None
+    ports: DaemonPorts = field(default_factory=DaemonPorts)
+    launch: Launch | None = None

@@ -1,0 +1,159 @@
+"""Deleted files, kept as archives until the owner clears them.
+
+One bucket per workspace, named after the hash of its path; one archive per file, holding
+`metadata.json` and the file under its own path.
+"""
+
+import hashlib
+import io
+import os
+import re
+import shutil
+import tarfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Final
+from uuid import uuid4
+
+import msgspec
+
+from stringd.runs.errors import RefusedError
+from stringd.runs.guard.errors import Denied
+from stringd.runs.guard.workspace import Workspace, WorkspacePath
+from stringd.runs.tools.files import disk
+from stringd.runs.tools.output import ToolFailure
+from stringd.system.clock import timestamp
+from stringd.wire.runs.catalog import TrashEntry, TrashMetadata
+
+# Far above any file our tools handle; a larger member was not written by us.
+_MAX_MEMBER: Final = 1024 * 1024 * 1024
+_METADATA: Final = "metadata.json"
+
+
+class Trash:
+    """The bucket of one workspace. `root` is the trash folder of the data directory."""
+
+    def __init__(self, root: Path, workspace: Path) -> None:
+        self.workspace = Path(os.path.realpath(workspace))
+        self._bucket = root / hashlib.sha256(str(self.workspace).encode()).hexdigest()
+
+    def put(self, path: str, content: bytes, mode: int, *, run_id: str, agent_name: str) -> Path:
+        """Archive a file's content; `path` is relative to the workspace or absolute."""
+        metadata = TrashMetadata(
+            trashed_at=timestamp(),
+            original_path=path,
+            original_sha256=hashlib.sha256(content).hexdigest(),
+            run_id=run_id,
+            agent_name=agent_name,
+        )
+        self._bucket.mkdir(parents=True, exist_ok=True, mode=0o700)
+        moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+        plain = re.sub(r"[^\w.-]", "_", PurePosixPath(path).name)[-80:]
+        archive = self._bucket / f"{moment}-{uuid4().hex[:8]}-{plain}.tar.gz"
+        _write_archive(archive, metadata, path, content, mode)
+        return archive
+
+    def entries(self) -> list[TrashEntry]:
+        """Every readable archive, oldest first."""
+        return list(self._entries())
+
+    def _entries(self) -> Iterator[TrashEntry]:
+        for archive in sorted(self._bucket.glob("*.tar.gz")):
+            try:
+                metadata, _, _ = _read_archive(archive, with_content=False)
+                yield TrashEntry(
+                    path=str(archive), metadata=metadata, size_bytes=archive.stat().st_size
+                )
+            except (RefusedError, OSError):
+                continue
+
+    def open(self, archive: str) -> tuple[TrashMetadata, bytes, int]:
+        """What an archive of this bucket holds. Raises `RefusedError`."""
+        return _read_archive(self._own(archive), with_content=True)
+
+    def _own(self, archive: str) -> Path:
+        """The real path of an archive in this bucket. Raises `RefusedError`."""
+        real = None if "\0" in archive else Path(os.path.realpath(archive))
+        if real is None or real.parent != Path(os.path.realpath(self._bucket)):
+            raise _unreadable(archive)
+        return real
+
+    def restore(self, archive: str, target: str | None) -> Path:
+        """Put a file back, where it was or at `target`. Raises `RefusedError`."""
+        metadata, content, mode = self.open(archive)
+        wanted = target or metadata.original_path
+        place = self._inside(wanted)
+        try:
+            disk.make_parents(place)
+            disk.create(place, content, mode & 0o777)
+        except (ToolFailure, FileExistsError):
+            raise RefusedError("RESTORE_FAILED", f"Restore target exists: {wanted}") from None
+        except (OSError, Denied) as error:
+            message = f"Cannot restore {wanted}: {getattr(error, 'strerror', None) or error}"
+            raise RefusedError("RESTORE_FAILED", message) from None
+        self.discard(archive)
+        return place.real
+
+    def _inside(self, wanted: str) -> WorkspacePath:
+        try:
+            place = Workspace(self.workspace).place(wanted)
+        except Denied:
+            place = None
+        if place is None or place.inside in (None, "."):
+            raise RefusedError("RESTORE_FAILED", f"Restore target escapes workspace: {wanted}")
+        return place
+
+    def discard(self, archive: str) -> None:
+        """Remove an archive whose file is back in place. Raises `RefusedError`."""
+        self._own(archive).unlink(missing_ok=True)
+
+    def clear(self) -> tuple[int, int]:
+        """Empty the bucket; how many archives and bytes went."""
+        archives = list(self._bucket.glob("*.tar.gz"))
+        size = sum(archive.stat().st_size for archive in archives)
+        shutil.rmtree(self._bucket, ignore_errors=True)
+        return len(archives), size
+
+
+def _write_archive(
+    archive: Path, metadata: TrashMetadata, path: str, content: bytes, mode: int
+) -> None:
+    temporary = archive.with_suffix(".partial")
+    with temporary.open("xb") as file:
+        temporary.chmod(0o600)
+        with tarfile.open(fileobj=file, mode="w:gz") as tar:
+            _add(tar, _METADATA, msgspec.json.encode(metadata), 0o600)
+            _add(tar, path.lstrip("/"), content, mode)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(archive)
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(content), mode & 0o777
+    tar.addfile(member, io.BytesIO(content))
+
+
+def _read_archive(archive: Path, *, with_content: bool) -> tuple[TrashMetadata, bytes, int]:
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            metadata = msgspec.json.decode(_member(tar, _METADATA)[0], type=TrashMetadata)
+            if not with_content:
+                return metadata, b"", 0
+            return (metadata, *_member(tar, metadata.original_path.lstrip("/")))
+    except (tarfile.TarError, KeyError, msgspec.DecodeError, EOFError, OSError, ValueError):
+        raise _unreadable(str(archive)) from None
+
+
+def _member(tar: tarfile.TarFile, name: str) -> tuple[bytes, int]:
+    member = tar.getmember(name)
+    file = tar.extractfile(member) if member.isreg() and member.size <= _MAX_MEMBER else None
+    if file is None:
+        raise KeyError(name)
+    return file.read(), member.mode
+
+
+def _unreadable(archive: str) -> RefusedError:
+    return RefusedError("RESTORE_FAILED", f"Could not read metadata from trash archive: {archive}")

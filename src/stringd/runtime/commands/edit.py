@@ -1,0 +1,249 @@
+"""`/write`, `/append`, `/edit`, `/replace`, `/verify`, `/undo`: changing files.
+
+Whatever writes runs in a thread: it waits for the disk, and other topics must not wait with it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from stringd.documents import (
+    append_text,
+    block_text,
+    find_block,
+    line_count,
+    lines_text,
+    newline_of,
+    numbered,
+    parse_target,
+    preview,
+    replace_block,
+    replace_lines,
+    replace_text,
+    split_replacement,
+    with_newlines,
+)
+from stringd.documents.errors import BlockNotFoundError, DocumentError
+from stringd.runtime.commands.edit_target import (
+    EditRequest,
+    file_of,
+    read_order,
+    refuse_lines,
+    unquoted,
+    whole_file_of,
+)
+from stringd.runtime.editing.edit import Edited, EditRules, edit_file
+from stringd.runtime.editing.paths import FilePath, locate
+from stringd.runtime.editing.text_file import digest, is_large, read_text
+from stringd.runtime.editing.undo import revert
+from stringd.runtime.errors import CommandError
+from stringd.runtime.topics.call import Call
+from stringd.wire.result import Result
+
+_WRITE_USAGE: Final = "Usage: /write <path> [--new] with the text on the following lines"
+_APPEND_USAGE: Final = "Usage: /append <path> with the text on the following lines"
+_EDIT_USAGE: Final = (
+    "Usage: /edit <path>[#block], with new text on the following lines to replace it"
+)
+_REPLACE_USAGE: Final = (
+    "Usage: /replace <path>:L5-L10, <path>#block or <path> [--all], with a body below"
+)
+
+
+def write(call: Call) -> Awaitable[Result]:
+    """Create or overwrite a file; with `#block`, replace that block."""
+    return asyncio.to_thread(_write, call)
+
+
+def append(call: Call) -> Awaitable[Result]:
+    """Add text at the end of an existing file, on a line of its own."""
+    return asyncio.to_thread(_append, call)
+
+
+def edit(call: Call) -> Result | Awaitable[Result]:
+    """Show source with line numbers; with text, replace the whole file, a block or lines."""
+    order = read_order(call, _EDIT_USAGE, ("--force",), guesses_names=True)
+    if order.text:
+        return asyncio.to_thread(_edit, call, order)
+    file = file_of(call, order)
+    if is_large(file.real):
+        return asyncio.to_thread(_view, call, order, file)
+    return _view(call, order, file)
+
+
+def replace(call: Call) -> Awaitable[Result]:
+    """Replace lines, a block, or exact text."""
+    return asyncio.to_thread(_replace, call)
+
+
+def undo(call: Call) -> Awaitable[Result]:
+    """Take this topic's last edit back."""
+    return asyncio.to_thread(_undo, call)
+
+
+def verify(call: Call) -> Result | Awaitable[Result]:
+    """A block as an edit would find it."""
+    typed = unquoted(call.argument.strip())
+    target = parse_target(typed)
+    if not target.path or not target.block:
+        raise CommandError("INVALID_TARGET", "Usage: /verify <path>#<blockId>")
+    file = locate(call, target.path)
+    if is_large(file.real):
+        return asyncio.to_thread(_verify, call, file, typed, target.block)
+    return _verify(call, file, typed, target.block)
+
+
+def _write(call: Call) -> Result:
+    order = read_order(call, _WRITE_USAGE, ("--new", "--force"))
+    if order.text is None:
+        raise CommandError("INVALID_TARGET", _WRITE_USAGE)
+    if order.target.block is not None:
+        return _edit_block(call, order)
+    refuse_lines(order)
+    file = whole_file_of(call, order)
+    text = order.text
+    rules = EditRules(
+        may_create=True,
+        must_create="--new" in order.switches,
+        makes_directories=True,
+        force="--force" in order.switches,
+    )
+    done = edit_file(call, file, lambda old: _in_style(old, text), rules)
+    message = f"Written: {order.typed} ({done.size} bytes, {line_count(text)} lines)"
+    return _confirmation(order.typed, message, done, whole=True)
+
+
+def _append(call: Call) -> Result:
+    order = read_order(call, _APPEND_USAGE, ())
+    if order.text is None or order.target.block is not None:
+        raise CommandError("INVALID_TARGET", _APPEND_USAGE)
+    refuse_lines(order)
+    text = order.text
+    # What others added meanwhile stays: appending overwrites nothing.
+    rules = EditRules(ignores_changes=True)
+    done = edit_file(call, file_of(call, order), lambda old: append_text(old, text), rules)
+    message = f"Appended to: {order.typed} (now {done.size} bytes)"
+    return _confirmation(order.typed, message, done)
+
+
+def _edit(call: Call, order: EditRequest) -> Result:
+    text, target = order.text or "", order.target
+    if target.block is not None:
+        return _edit_block(call, order)
+    if target.first is not None and target.last is not None:
+        return _replace_lines(call, order, target.first, target.last, text)
+    rules = EditRules(may_create=True, force="--force" in order.switches)
+    file = whole_file_of(call, order)
+    done = edit_file(call, file, lambda old: _in_style(old, text), rules)
+    message = f"Edited {order.typed} ({done.lines} lines, whole file)"
+    return _confirmation(order.typed, message, done, whole=True)
+
+
+def _replace(call: Call) -> Result:
+    if not call.argument.strip():
+        raise CommandError("INVALID_TARGET", _REPLACE_USAGE)
+    if call.body is None:
+        raise CommandError("INVALID_PAYLOAD", f"No replacement given.\n{_REPLACE_USAGE}")
+    order = read_order(call, _REPLACE_USAGE, ("--all", "--force"))
+    target, body = order.target, call.body
+    if target.block is not None:
+        return _edit_block(call, order)
+    if target.first is not None and target.last is not None:
+        return _replace_lines(call, order, target.first, target.last, body)
+    return _replace_text(call, order, body)
+
+
+def _verify(call: Call, file: FilePath, typed: str, ident: str) -> Result:
+    text = _seen_text(call, file)
+    span = find_block(text, ident)
+    if span is None:
+        raise _block_missing(ident, file.typed)
+    block = text[span.start : span.end]
+    content = block if span.heading else block.strip()
+    counted = f"{line_count(content)} lines, {len(content)} chars"
+    return Result.page(f"Verified {typed} ({counted})", preview(content))
+
+
+def _undo(call: Call) -> Result:
+    file, data = revert(call)
+    if data is None:
+        return Result.done(f"Undo: deleted {file.typed} (was newly created)")
+    lines = data.count(b"\n") + 1
+    return Result.done(f"Undo: reverted {file.typed} ({lines} lines)")
+
+
+def _view(call: Call, order: EditRequest, file: FilePath) -> Result:
+    target = order.target
+    text = _seen_text(call, file)
+    shown, first = text, 1
+    if target.block is not None:
+        try:
+            shown = block_text(text, target.block)
+        except BlockNotFoundError as error:
+            raise _block_missing(target.block, file.typed) from error
+    elif target.first is not None and target.last is not None:
+        first = target.first
+        try:
+            shown = lines_text(text, target.first, target.last)
+        except DocumentError as error:
+            raise CommandError(error.code, error.message(file.typed)) from error
+    limit = call.session.number("_edit_max_lines", 1, 100)
+    cut = limit if "_edit_max_lines" in call.session.variables else None
+    return Result.page(f"[editing: {order.typed}]", numbered(shown, first, cut))
+
+
+def _edit_block(call: Call, order: EditRequest) -> Result:
+    block, text = order.target.block, order.text or ""
+    assert block is not None
+    done = _edit_file(call, order, lambda old: replace_block(old, block, text))
+    return _confirmation(order.typed, f"Edited {order.typed} ({done.lines} lines)", done)
+
+
+def _replace_lines(call: Call, order: EditRequest, first: int, last: int, body: str) -> Result:
+    done = _edit_file(call, order, lambda old: replace_lines(old, first, last, body))
+    shown = f"{file_of(call, order).typed}:L{first}" + (f"-L{last}" if last != first else "")
+    return _confirmation(shown, f"Replaced {shown}", done)
+
+
+def _replace_text(call: Call, order: EditRequest, body: str) -> Result:
+    count = 0
+
+    def change(old: str) -> str:
+        nonlocal count
+        before, after = split_replacement(body)
+        replaced = replace_text(old, before, after, every="--all" in order.switches)
+        count = replaced.matches
+        return replaced.source
+
+    done = _edit_file(call, order, change)
+    noun = "occurrence" if count == 1 else "occurrences"
+    return _confirmation(order.typed, f"Replaced {count} {noun} in {order.typed}", done)
+
+
+def _edit_file(call: Call, order: EditRequest, change: Callable[[str], str]) -> Edited:
+    """Change part of a file that is there."""
+    rules = EditRules(force="--force" in order.switches)
+    return edit_file(call, file_of(call, order), change, rules)
+
+
+def _confirmation(typed: str, message: str, done: Edited, *, whole: bool = False) -> Result:
+    feedback = f"{typed} — {done.diff.summary}"
+    if whole and done.blind:
+        feedback = f"{feedback} (overwrote text this topic had not read; /undo restores it)"
+    shown = done.diff.chanflow if done.diff.changed else None
+    return Result.done(message, feedback=feedback, diff=shown, mode="edit")
+
+
+def _in_style(old: str, text: str) -> str:
+    """A file's new text, with the line ends the file had unless the text brings its own."""
+    return text if "\r\n" in text else with_newlines(text, newline_of(old))
+
+
+def _seen_text(call: Call, file: FilePath) -> str:
+    loaded = read_text(file)
+    call.session.seen_files.saw(file.real, digest(loaded.data))
+    return loaded.text
+
+
+def _block_missing(block: str, path: str) -> CommandError:
+    return CommandError("NOT_FOUND", f"Block not found: #{block} in {path}")

@@ -1,0 +1,1 @@
+"""Finding, changing and restoring the user's text files."""

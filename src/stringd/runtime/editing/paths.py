@@ -1,0 +1,166 @@
+"""Where files may be: the one door through which a typed path becomes a path we open.
+
+File commands reach the user's home, the paths its owner allowed and, for one request, the
+directory its client vouched for. The daemon's own data and stored variables are never reachable.
+Symbolic links are resolved before the decision. This guards against a model's mistakes; it is
+not a sandbox.
+"""
+
+import errno
+import os
+import re
+import shlex
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from stringd.runtime.errors import CommandError
+from stringd.runtime.variables.scopes import holds_variables
+
+if TYPE_CHECKING:
+    from stringd.runtime.topics.call import Call
+
+
+_SHORT: Final = 255
+"""No file system is known that would not take names, or paths, of this many bytes."""
+_WEB_ADDRESS: Final = re.compile(r"(?:https?|chanflow)://", re.IGNORECASE)
+
+
+class FilePath(NamedTuple):
+    """A path that passed the door. Names are shown from `path`; files are opened at `real`."""
+
+    typed: str
+    path: Path
+    real: Path
+    hint: str | None = None
+    """Where a name that is not here was probably meant."""
+
+
+def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
+    """Resolve what was typed and check that it may be reached.
+
+    Relative names start at `base`, by default where the topic stands. Raises `CommandError`
+    with `FILE_NOT_ALLOWED` or `INVALID_PATH`.
+    """
+    if "\0" in typed:
+        raise CommandError("INVALID_PATH", "A path cannot contain a NUL character.")
+    if _WEB_ADDRESS.match(typed):
+        raise CommandError(
+            "INVALID_TARGET", f"Not a file: {typed}\nRecovery: /open takes web addresses."
+        )
+    path = os.path.normpath(_absolute(call, typed, base))
+    _check_length(path)
+    real = os.path.realpath(path)
+    home = os.path.realpath(call.session.user.home)
+    if _is_own_data(call, real, home):
+        raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
+    if holds_variables(home, real):
+        raise CommandError(
+            "FILE_NOT_ALLOWED",
+            f"Path holds stored variables: {typed}\nRecovery: /set lists and changes them.",
+        )
+    if not _within(real, home) and not any(_within(real, root) for root in _roots(call)):
+        # A file is allowed through its directory, so that its neighbours come along.
+        wanted = Path(real) if is_directory(Path(real)) else Path(real).parent
+        raise CommandError(
+            "FILE_NOT_ALLOWED",
+            f"Path outside workspace: {typed}\n"
+            f"Recovery: work inside the home directory, or ask the owner to run: "
+            f"stringd allow {shlex.quote(str(wanted))}",
+        )
+    return FilePath(typed, Path(path), Path(real), _elsewhere(call, typed, path))
+
+
+def standing_directory(call: "Call") -> Path:
+    """Where the topic stands: the opened directory, the open document's, or home."""
+    session = call.session
+    return session.directory or session.document_directory() or Path(session.user.home)
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a directory is there; what we may not look at is none."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def is_file(path: Path) -> bool:
+    """Whether a regular file is there that we may look at."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_there(path: Path) -> bool:
+    """Whether anything is there that we may look at; a dangling link is nothing."""
+    return _mode(path) != 0
+
+
+def _mode(path: Path) -> int:
+    """Type and mode of what is there, or 0. `Path.is_dir` and the like may raise instead."""
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return 0
+
+
+def _absolute(call: "Call", typed: str, base: Path | None) -> str:
+    home = call.session.user.home
+    if typed == "~" or typed.startswith("~/"):
+        return f"{home}/{typed[2:]}"
+    if typed.startswith("file://"):
+        return unquote(urlsplit(typed).path)
+    if typed.startswith("/"):
+        return typed
+    if base is None and _starts_at_caller(call) and _explicitly_relative(typed):
+        return f"{call.cwd}/{typed}"
+    return f"{base or standing_directory(call)}/{typed}"
+
+
+def _starts_at_caller(call: "Call") -> bool:
+    """While nothing is open, `./` means the directory of the program that calls."""
+    session = call.session
+    return call.cwd is not None and session.location is None and session.directory is None
+
+
+def _check_length(path: str) -> None:
+    if len(path) <= _SHORT and path.isascii():
+        return
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise CommandError("INVALID_PATH", "The path is longer than a path can be.") from error
+
+
+def _elsewhere(call: "Call", typed: str, path: str) -> str | None:
+    """A name that is not here but in the caller's directory was probably meant to start there."""
+    if call.cwd is None or typed.startswith(("/", "~", "file://", "..")) or is_there(Path(path)):
+        return None
+    meant = Path(call.cwd) / typed
+    if not is_there(meant):
+        return None
+    name = f"./{typed}" if _starts_at_caller(call) else str(meant)
+    return f"It exists in {call.cwd}: use {name}"
+
+
+def _explicitly_relative(typed: str) -> bool:
+    return typed in (".", "..") or typed.startswith(("./", "../"))
+
+
+def _is_own_data(call: "Call", real: str, home: str) -> bool:
+    """Whether a path is the daemon's. A home that was put inside its directory stays a home."""
+    data = call.runtime.data_root
+    nested = home != data and _within(home, data)
+    return _within(real, data) and not (nested and _within(real, home))
+
+
+def _roots(call: "Call") -> Iterator[str]:
+    """Where files may be besides the home."""
+    for path in call.session.user.allowed_paths:
+        yield os.path.realpath(path)
+    if call.cwd:
+        yield os.path.realpath(call.cwd)
+
+
+def _within(path: str, root: str) -> bool:
+    """Whether a resolved path is a directory or lies in it, component by component."""
+    return path == root or path.startswith(root if root.endswith("/") else f"{root}/")

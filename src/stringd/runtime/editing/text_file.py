@@ -1,0 +1,172 @@
+"""The content of a file, as bytes and as text that survives a round trip."""
+
+import errno
+import hashlib
+import os
+import stat
+from codecs import BOM_UTF8
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stringd.runtime.editing.paths import FilePath
+from stringd.runtime.errors import CommandError
+from stringd.system.files import write_atomically
+
+
+class FileText(NamedTuple):
+    """A file as text. Bytes that are no UTF-8 come back unchanged when it is written."""
+
+    text: str
+    """Without the byte order mark, which is no text."""
+    data: bytes
+    """The bytes of the file."""
+    mode: int
+    marked: bool = False
+    """Whether the file starts with a byte order mark."""
+    binary: bool = False
+
+
+def digest(data: bytes) -> bytes:
+    """What identifies a file's content."""
+    return hashlib.sha256(data).digest()
+
+
+def encode(text: str, *, marked: bool = False) -> bytes:
+    """Text as a file holds it, below a byte order mark if the file had one."""
+    data = text.encode("utf-8", "surrogateescape")
+    return BOM_UTF8 + data if marked and not data.startswith(BOM_UTF8) else data
+
+
+def decode(data: bytes) -> str:
+    """A file's bytes as text, lossless for `encode`."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+MAX_FILE_BYTES: Final = 256 * 1024 * 1024
+"""Larger files are refused instead of filling the memory several times over."""
+LARGE_FILE_BYTES: Final = 256 * 1024
+"""Above this, reading and rendering takes long enough to be done outside the loop thread."""
+_SNIFFED: Final = 8192
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether bytes are no text: it shows in the first of them."""
+    return b"\0" in data[:_SNIFFED]
+
+
+def read_text(file: FilePath, *, binary_too: bool = False) -> FileText:
+    """Read a text file. Raises `CommandError`; messages name the path as it was typed."""
+    data, mode = _read(file)
+    binary = is_binary(data)
+    if binary and not binary_too:
+        raise CommandError(
+            "LOAD_ERROR",
+            f"Failed to read {file.typed}: it is a binary file ({len(data)} bytes).\n"
+            "Recovery: /exec file <path> tells what it is.",
+        )
+    marked = data.startswith(BOM_UTF8)
+    text = decode(data[len(BOM_UTF8) :] if marked else data)
+    return FileText(text, data, mode, marked, binary)
+
+
+def _read(file: FilePath) -> tuple[bytes, int]:
+    try:
+        # Not blocking on a FIFO or a device: only regular files are read.
+        # Nor following a link that took the place of the path that was judged.
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(file.real, flags)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise not_found(file) from error
+    except OSError as error:
+        raise _unreadable(file, error.strerror or str(error)) from error
+    try:
+        status = os.fstat(descriptor)
+        _check_readable(file, status)
+        return _read_all(descriptor, status.st_size), stat.S_IMODE(status.st_mode)
+    except OSError as error:
+        raise _unreadable(file, error.strerror or str(error)) from error
+    finally:
+        os.close(descriptor)
+
+
+def _read_all(descriptor: int, expected: int) -> bytes:
+    pieces: list[bytes] = []
+    while piece := os.read(descriptor, expected + 1):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _check_readable(file: FilePath, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise _unreadable(file, "it is a directory. Use /ls to list it.")
+    if not stat.S_ISREG(status.st_mode):
+        raise _unreadable(file, "it is not a regular file")
+    if status.st_size > MAX_FILE_BYTES:
+        raise _unreadable(file, f"it has {status.st_size} bytes, limit is {MAX_FILE_BYTES}")
+
+
+def write_data(file: FilePath, data: bytes, mode: int | None = None) -> None:
+    """Replace a file in one step, keeping its mode.
+
+    Raises `CommandError`; the file is then as it was.
+    """
+    try:
+        # A rename asks nobody, but who made a file read-only meant it.
+        if file.real.exists() and not os.access(file.real, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        write_atomically(file.real, data, _new_file_mode() if mode is None else mode)
+    except OSError as error:
+        raise CommandError(
+            "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror or error}"
+        ) from error
+
+
+def make_parents(file: FilePath) -> None:
+    """Create the directories above a file. Raises `CommandError`."""
+    try:
+        file.real.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        in_the_way = isinstance(error, FileExistsError)
+        reason = "Not a directory" if in_the_way else error.strerror or str(error)
+        raise CommandError("INTERNAL_ERROR", f"Write failed: {file.typed}: {reason}") from error
+
+
+def is_large(path: Path) -> bool:
+    """Whether a file is worth a thread; what is not there is not."""
+    try:
+        return path.stat().st_size > LARGE_FILE_BYTES
+    except OSError:
+        return False
+
+
+def exists(file: FilePath) -> bool:
+    """Whether anything is there, dangling links included."""
+    return os.path.lexists(file.real)
+
+
+def not_found(file: FilePath) -> CommandError:
+    """The refusal for a file that is not there."""
+    hint = file.hint
+    if file.path.is_symlink():
+        hint = f"It is a link to {file.path.readlink()}, which is not there."
+    return CommandError(
+        "NOT_FOUND", f"File not found: {file.typed}" + (f"\n{hint}" if hint else "")
+    )
+
+
+def _unreadable(file: FilePath, reason: str) -> CommandError:
+    return CommandError("LOAD_ERROR", f"Failed to read {file.typed}: {reason}")
+
+
+def _new_file_mode() -> int:
+    mask = _umask()
+    return 0o666 & ~mask
+
+
+def _umask() -> int:
+    """The process umask; on Linux without changing it, as another thread may create files."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(next(line for line in status.splitlines() if line.startswith("Umask"))[6:], 8)
+    except (OSError, StopIteration, ValueError):
+        return 0o022

@@ -1,0 +1,1 @@
+"""Installed apps, their sources and mounted MCP servers."""

@@ -1,0 +1,188 @@
+"""Apps that are MCP servers: mounting them, and asking them in the name of a topic."""
+
+import asyncio
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import msgspec
+
+from stringd.actions.cli import command_environment
+from stringd.actions.errors import ActionError, payload_error
+from stringd.actions.place import Value
+from stringd.actions.secrets import NOTHING_HIDDEN, Mask
+from stringd.actions.templates import Variable, cut
+from stringd.documents import parse
+from stringd.runtime.errors import CommandError
+from stringd.runtime.packages.install import (
+    MAIN_FILE,
+    Origin,
+    Package,
+    install_files,
+    package_directory,
+    package_name,
+)
+from stringd.runtime.packages.mcp_app import (
+    MOUNT_FILE,
+    SCHEME,
+    Mount,
+    arguments_of,
+    document_of,
+    with_ids,
+)
+from stringd.runtime.packages.mcp_servers import (
+    ServerKey,
+    call_tool,
+    describe_server,
+    read_resource,
+)
+from stringd.runtime.topics.location import Page
+from stringd.runtime.variables import scopes
+from stringd.wire.topic import Topic
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from stringd.actions.run import ToolCaller
+    from stringd.runtime.topics.call import Call
+
+
+_HEADER: Final = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[^\r\n\0]*)")
+
+
+async def mount_server(call: "Call", raw_name: str, mount: Mount) -> Package:
+    """Start a server once, write down what it offers, and install it as an app.
+
+    Raises `CommandError`.
+    """
+    name = package_name(raw_name)
+    try:
+        found = await _use(call, name, mount, _described)
+    except ActionError as error:
+        await call.runtime.mcp.stop_app(call.session.user.home, name)
+        raise CommandError("COMMAND_UNSUPPORTED", error.message) from error
+    title, instructions, tools, resources = found
+    mount = msgspec.structs.replace(
+        mount,
+        title=title,
+        instructions=instructions,
+        tools=with_ids(tools),
+        resources=tuple(resources),
+    )
+    text = document_of(name, mount)
+    source = mount.url or " ".join(mount.command)
+    package = Package(name, "app", Origin(source, f"mcp {source}"), parse(text))
+    home = call.session.user.home
+    content = msgspec.json.format(msgspec.json.encode(mount), indent=2)
+    files = {MAIN_FILE: text.encode(), MOUNT_FILE: content}
+    await asyncio.to_thread(install_files, home, package, files)
+    return package
+
+
+def read_header(text: str) -> tuple[str, str] | None:
+    """A header as a person types it, `Name: value`; None when it is none."""
+    match = _HEADER.fullmatch(text.strip())
+    return (match["name"], match["value"]) if match else None
+
+
+def tool_caller(call: "Call", page: Page) -> "ToolCaller | None":
+    """Who calls the tools of a mounted page; None when the page is no mount of this user."""
+    name = _mounted_name(call, page)
+    if name is None:
+        return None
+
+    async def ask(tool: str, values: Mapping[str, Value]) -> str:
+        mount = _mount(call, name)
+        info = mount.tools.get(tool)
+        if info is None:
+            raise ActionError("NOT_FOUND", f"The server of app:{name} has no tool {tool}.")
+        arguments = arguments_of(info, values)
+        answer = await _use(call, name, mount, lambda c: call_tool(c, info.name, arguments))
+        return str(answer)
+
+    return ask
+
+
+async def open_resource(call: "Call", uri: str) -> Page:
+    """The page of a server's resource. Raises `CommandError`."""
+    name, _, resource = uri.removeprefix(SCHEME).partition("/")
+    try:
+        mount = _mount(call, name)
+        known = {each.uri: each.uri for each in mount.resources}
+        wanted = known.get(resource) or unquote(resource)
+        text = await _use(call, name, mount, lambda client: read_resource(client, wanted))
+    except ActionError as error:
+        raise CommandError(error.code, error.message) from error
+    return Page(parse(str(text), uri))
+
+
+async def _described(client: "Client") -> Any:
+    tools, resources = await describe_server(client)
+    about = client.server_info
+    title = (about.title or about.name) if about is not None else ""
+    return title, client.instructions or "", tools, resources
+
+
+async def _use(
+    call: "Call", name: str, mount: Mount, ask: "Callable[[Client], Awaitable[Any]]"
+) -> Any:
+    session = call.session
+    topic = session.topic
+    own = topic.type == "app" and topic.name.partition(":")[0] == name
+    key = ServerKey(session.user.home, topic.name if own else name)
+    variables = scopes.own(session.user.home, Topic("app", key.topic_name))
+    mask = NOTHING_HIDDEN
+    if mount.url is None:
+        given = command_environment(os.environ, variables, {})
+    else:
+        given, mask = _headers(mount, variables, name)
+    if call.runtime.settings.show_secrets:
+        mask = NOTHING_HIDDEN
+    limit = call.runtime.settings.cli_action_timeout
+    try:
+        answer = await call.runtime.mcp.use(key, mount, given, ask, limit)
+    except ActionError as error:
+        raise ActionError(error.code, mask(error.message), setup=error.setup) from error
+    return mask(answer) if isinstance(answer, str) else answer
+
+
+def _headers(mount: Mount, variables: Mapping[str, str], app: str) -> tuple[dict[str, str], Mask]:
+    """The headers to send, and what hides the values put into them. Raises `ActionError`."""
+    pieces = {name: list(cut(text)) for name, text in mount.headers.items()}
+    named = {p.name for text in pieces.values() for p in text if isinstance(p, Variable)}
+    missing = sorted(name for name in named if name not in variables)
+    if missing:
+        hint = "\n".join(f"  string app:{app} '/set ${name} = \"...\"'" for name in missing)
+        listed = ", ".join(f"${name}" for name in missing)
+        raise payload_error(f"Unresolved environment variable(s):\n  {listed}\n\n{hint}")
+    filled = {
+        name: "".join(
+            variables[p.name] if isinstance(p, Variable) else p if isinstance(p, str) else p.raw
+            for p in text
+        )
+        for name, text in pieces.items()
+    }
+    for name, value in filled.items():
+        if not (value.isascii() and value.isprintable()):
+            raise payload_error(f"The value of header {name} must be printable ASCII text.")
+    return filled, Mask(variables[name] for name in named)
+
+
+def _mounted_name(call: "Call", page: Page) -> str | None:
+    """The package a page is the main file of, if it lies where this user's packages are."""
+    path = page.path
+    packages = Path(call.session.user.home) / "packages"
+    if path is None or path.name != MAIN_FILE or path.parent.parent != packages:
+        return None
+    return path.parent.name
+
+
+def _mount(call: "Call", name: str) -> Mount:
+    path = package_directory(call.session.user.home, name) / MOUNT_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Mount)
+    except (OSError, msgspec.DecodeError) as error:
+        raise ActionError("NOT_FOUND", f"app:{name} is no mounted MCP server.") from error

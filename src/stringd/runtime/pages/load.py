@@ -1,0 +1,176 @@
+"""Loading documents from files: the text, its menus, its includes."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from os.path import normpath, realpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from stringd.documents import (
+    Document,
+    Include,
+    Included,
+    IncludeFailure,
+    Menu,
+    inline_sources,
+    parse,
+    parse_menu,
+)
+from stringd.documents.addresses import joined
+from stringd.runtime.editing.paths import FilePath, is_directory, is_file, locate
+from stringd.runtime.editing.text_file import read_text
+from stringd.runtime.errors import CommandError
+from stringd.runtime.topics.location import Page, is_web, path_of
+
+if TYPE_CHECKING:
+    from stringd.runtime.topics.call import Call
+
+REQUIREMENTS_FILE: Final = "requirements.md"
+
+
+def load_file(call: "Call", file: FilePath, *, again: bool = False) -> Page:
+    """Load a local document. Raises `CommandError`.
+
+    Loaded `again` for a session that had it open, it is not read by anybody.
+    """
+    loaded = call.runtime.documents.load(read_text(file), file.path.as_uri())
+    if not again:
+        call.session.seen_files.saw(file.real, loaded.digest)
+    document = loaded.document
+    if document.includes:
+        document = _compiled(call, file, document)
+    _check_version(document)
+    menus = {name: _menu(call, document, name, path) for name, path in document.menus.items()}
+    return Page(document, menus, requirements=_requirements(file.path, document))
+
+
+def include_from_files(call: "Call", path: str, base: str) -> Included | IncludeFailure:
+    """What a local document includes, checked like every other path."""
+    directory = path_of(base)
+    if directory is None:
+        return IncludeFailure("only files can be included here")
+    if not path:
+        return IncludeFailure(f"there is no folder {directory.name}.source/ beside the document")
+    try:
+        file = locate(call, unquote(path), directory.parent)._replace(typed=path)
+        return Included(file.path.as_uri(), read_text(file).text)
+    except CommandError as error:
+        return IncludeFailure(error.message.partition("\n")[0])
+
+
+def web_includes(call: "Call", document: Document) -> Iterator[tuple[str, str]]:
+    """What a local document, or a file it includes, includes by web address: URL and base."""
+    waiting = [document]
+    seen = {document.uri}
+    while waiting:
+        page = waiting.pop()
+        for path in page.included_files:
+            if is_web(path):
+                yield path, page.uri
+                continue
+            file = include_from_files(call, path, page.uri)
+            if isinstance(file, Included) and file.uri not in seen:
+                seen.add(file.uri)
+                waiting.append(parse(file.source, file.uri))
+
+
+def absolute_menu(menu: Menu) -> Menu:
+    """A menu whose targets no longer depend on where its file is."""
+    entries = tuple(
+        entry._replace(target=absolute_target(entry.target, menu.uri)) for entry in menu.entries
+    )
+    return menu._replace(entries=entries)
+
+
+def absolute_target(target: str, base: str) -> str:
+    """A link's target resolved against the file or page it stands in; its fragment stays."""
+    if target.startswith(("~", "@", "#", "app:", "tool:")) or "://" in target:
+        return target
+    path = path_of(base)
+    if path is None:
+        return joined(base, target)
+    name, mark, block = target.partition("#")
+    found = normpath(path.parent / unquote(name)) if name else str(path)
+    # Whoever follows it takes the first `#` for the block's.
+    return f"{Path(found).as_uri() if '#' in found else found}{mark}{block}"
+
+
+def check_menu(document: Document, file: Included) -> None:
+    """A menu that is the document, or names it as its own menu, would never end.
+
+    Raises `CommandError`.
+    """
+    circular = file.uri == document.uri or any(
+        absolute_target(path, file.uri) in (document.uri, str(path_of(document.uri)))
+        for path in parse(file.source).menus.values()
+    )
+    if circular:
+        raise CommandError(
+            "CIRCULAR_REFERENCE", f"Circular menu/nav reference detected: {document.uri}"
+        )
+
+
+def _menu(call: "Call", document: Document, name: str, path: str) -> Menu:
+    """A menu of a local document; one whose file cannot be read is empty."""
+    directory = path_of(document.uri)
+    if directory is None or is_web(path):
+        return Menu(name, path)
+    try:
+        file = locate(call, unquote(path), directory.parent)
+        found = Included(file.path.as_uri(), read_text(file).text)
+    except CommandError:
+        return Menu(name, path)
+    check_menu(document, found)
+    return absolute_menu(parse_menu(name, found.source, found.uri))
+
+
+def _requirements(path: Path, document: Document) -> str | None:
+    """Address of the document that tells how to set this one up, if there is something to."""
+    if document.requirements is not None or not (document.requires or document.actions):
+        return document.requirements
+    sibling = path.with_name(REQUIREMENTS_FILE)
+    return REQUIREMENTS_FILE if sibling != path and is_file(sibling) else None
+
+
+def _check_version(document: Document) -> None:
+    if document.unsupported_version is not None:
+        raise CommandError(
+            "LOAD_ERROR",
+            f"This document needs SFMD {document.unsupported_version}; this daemon speaks 0.1.",
+        )
+
+
+def _compiled(call: "Call", file: FilePath, document: Document) -> Document:
+    """A document with a source directory beside it: its include lines become blocks."""
+    sources = file.path.with_name(f"{file.path.name}.source")
+    if not is_directory(sources):
+        sources = file.path.with_suffix(".source")
+        if not is_directory(sources):
+            return document
+
+    def load(include: Include) -> str:
+        if not include.path:
+            return _source_text(call, sources / f"{include.id}.md")
+        part = Path(normpath(file.path.parent / include.file))
+        inside = Path(realpath(file.path.parent)) in Path(realpath(part)).parents
+        if not inside:
+            raise CommandError(
+                "FILE_NOT_ALLOWED", f"Include leaves the document's directory: {include.path}"
+            )
+        return _source_text(call, part)
+
+    return parse(inline_sources(document, load), document.uri, original=document.source)
+
+
+def _source_text(call: "Call", part: Path) -> str:
+    """One source file of a document; a missing one is made, empty, for its author to fill."""
+    located = locate(call, str(part))
+    try:
+        return read_text(located).text
+    except CommandError as error:
+        if error.code != "NOT_FOUND":
+            raise
+        with suppress(OSError):
+            located.real.touch()
+        return ""

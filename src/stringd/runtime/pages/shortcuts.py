@@ -1,0 +1,45 @@
+"""Resolving `@name` in a session."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stringd.runtime.topics.location import Page
+    from stringd.runtime.topics.session import Session, ShortcutValue
+
+
+def resolve_shortcut(session: "Session", name: str) -> "ShortcutValue | None":
+    """What `@name` stands for: page, action answers, last rendering, menus; None if unknown.
+
+    Targets are as the document writes them; those of menus are absolute.
+    """
+    page = session.location.page if session.location else None
+    if page is None:
+        return session.value_shortcuts.get(name)
+    ident = name.removeprefix("page.")
+    shortcut = page.document.shortcuts.get(ident)
+    if shortcut is not None:
+        return shortcut.target
+    if name in session.value_shortcuts:
+        return session.value_shortcuts[name]
+    if ident in session.auto_shortcuts:
+        return session.auto_shortcuts[ident]
+    return _menu_target(page, name)
+
+
+def known_shortcuts(session: "Session") -> list[str]:
+    """Every name `resolve_shortcut` knows, in the order it looks, without `@`."""
+    page = session.location.page if session.location else None
+    if page is None:
+        return list(session.value_shortcuts)
+    menus = (entry.id for menu in page.menus.values() for entry in menu.entries)
+    names = (*page.document.shortcuts, *session.value_shortcuts, *session.auto_shortcuts, *menus)
+    return list(dict.fromkeys(names))
+
+
+def _menu_target(page: "Page", name: str) -> str | None:
+    entries = [entry for menu in page.menus.values() for entry in menu.entries]
+    for entry in entries:
+        if entry.id == name:
+            return entry.target
+    short = (entry.target for entry in entries if entry.id.partition(".")[2] == name)
+    return next(short, None)

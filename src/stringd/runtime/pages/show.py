@@ -1,0 +1,112 @@
+"""Showing documents: loading where a session stands, and rendering it for its reader."""
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from stringd.documents import Included, IncludeFailure, render
+from stringd.runtime.editing.paths import FilePath, locate
+from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
+from stringd.runtime.errors import CommandError
+from stringd.runtime.packages.mcp_app import SCHEME
+from stringd.runtime.packages.mounts import open_resource
+from stringd.runtime.pages.load import include_from_files, load_file
+from stringd.runtime.pages.web import included_web, reload_web, with_web_parts
+from stringd.runtime.topics.location import Location, Page, is_web, path_of
+from stringd.runtime.variables import scopes
+
+if TYPE_CHECKING:
+    from stringd.runtime.topics.call import Call
+
+
+def current_page(call: "Call") -> Page:
+    """The open document, loaded again if the daemon restarted. Raises `CommandError`."""
+    location = call.session.location
+    if location is None:
+        raise CommandError("INVALID_TARGET", "No document open.")
+    if location.page is None:
+        if is_web(location.uri):
+            raise CommandError(
+                "LOAD_ERROR",
+                f"{location.uri} was not kept while the daemon restarted.\n"
+                "Recovery: /refresh loads it again.",
+            )
+        location.page = load_file(call, _file(call, location), again=True)
+    return location.page
+
+
+async def wake(call: "Call") -> None:
+    """Load the document of a restored session; commands that need it say why it is missing."""
+    location = call.session.location
+    if location is not None and path_of(location.uri) is not None:
+        with suppress(CommandError):
+            location.page = await load_local(call, _file(call, location), again=True)
+
+
+async def load_local(call: "Call", file: FilePath, *, again: bool = False) -> Page:
+    """Load a local document with everything it hangs on. Raises `CommandError`."""
+    if is_large(file.real):
+        page = await asyncio.to_thread(load_file, call, file, again=again)
+    else:
+        page = load_file(call, file, again=again)
+    return await with_web_parts(call, page)
+
+
+async def reload(call: "Call", location: Location) -> Page:
+    """Load a location's document anew, from file or web. Raises `CommandError`."""
+    if location.uri.startswith(SCHEME):
+        return await open_resource(call, location.uri)
+    if is_web(location.uri):
+        return await reload_web(call, location.place)
+    return await load_local(call, _file(call, location))
+
+
+async def shown(call: "Call", location: Location) -> str:
+    """`show`, outside the loop thread if the document is large."""
+    assert location.page is not None
+    if len(location.page.document.source) > LARGE_FILE_BYTES:
+        return await asyncio.to_thread(show, call, location)
+    return show(call, location)
+
+
+def show(call: "Call", location: Location) -> str:
+    """Render a loaded location; the session remembers the shortcuts this view introduced."""
+    session = call.session
+    page = location.page
+    assert page is not None
+    document = page.document
+
+    def include(path: str, base: str) -> Included | IncludeFailure:
+        if is_web(base) or is_web(path):
+            return included_web(page, path, base)
+        return include_from_files(call, path, base)
+
+    rendered = render(
+        document,
+        block=location.block,
+        menus=page.menus,
+        include=include,
+        seen_menus=session.seen_menus,
+        missing_env=missing_variables(call, page),
+        requirements=page.requirements,
+        taken=[entry.id for menu in page.menus.values() for entry in menu.entries],
+    )
+    session.auto_shortcuts = dict(rendered.auto_shortcuts)
+    session.seen_menus |= rendered.unfolded_menus
+    if page.appendix and location.block is None:
+        return f"{rendered.text}\n\n---\n\n{page.appendix}"
+    return rendered.text
+
+
+def _file(call: "Call", location: Location) -> FilePath:
+    path = path_of(location.uri) or location.uri
+    return locate(call, str(path))._replace(typed=call.session.shown(location.uri))
+
+
+def missing_variables(call: "Call", page: Page) -> list[str]:
+    """Persistent variables the document requires and this topic cannot read."""
+    wanted = page.document.requires
+    if not wanted:
+        return []
+    held = scopes.visible(call.session.user.home, call.session.topic)
+    return [name for name in wanted if name not in held]

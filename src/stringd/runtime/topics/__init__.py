@@ -1,0 +1,1 @@
+"""Users, their topics and sessions: state, queue, store."""

@@ -1,0 +1,135 @@
+"""The state of one topic, and the slot that keeps it together with its queue."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from stringd.runtime.topics.history import History
+from stringd.runtime.topics.location import Location, display, path_of
+from stringd.runtime.topics.queue import MAX_WAITING, TopicQueue
+from stringd.runtime.topics.seen_files import SeenFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stringd.runtime.topics.users import User
+    from stringd.wire.exec import Meta
+    from stringd.wire.topic import Topic
+
+ShortcutValue = str | tuple[str, ...]
+"""What an action's answer stores under `@name`: one text or a tuple."""
+
+
+class LiveShell(Protocol):
+    """A running shell, as far as a session cares: it stands somewhere and can be ended."""
+
+    @property
+    def directory(self) -> str:
+        """The directory it stands in."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended by itself; its last output can still be read."""
+
+    async def close(self) -> None:
+        """End the shell and everything it started."""
+
+
+class Session:
+    """What a topic remembers between commands."""
+
+    __slots__ = (
+        "auto_shortcuts",
+        "directory",
+        "history",
+        "location",
+        "seen_files",
+        "seen_menus",
+        "shell",
+        "stored",
+        "topic",
+        "user",
+        "value_shortcuts",
+        "variables",
+    )
+
+    def __init__(self, user: "User", topic: "Topic") -> None:
+        self.user = user
+        self.topic = topic
+        self.shell: LiveShell | None = None
+        self.stored: bytes | None = None
+        """What is kept of it on disk."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self.location: Location | None = None
+        self.history = History()
+        self.variables: dict[str, str] = {}
+        self.auto_shortcuts: dict[str, str] = {}
+        self.value_shortcuts: dict[str, ShortcutValue] = {}
+        self.seen_menus: set[str] = set()
+        self.seen_files = SeenFiles()
+        self.directory: Path | None = None
+
+    def number(self, variable: str, least: int, default: int) -> int:
+        """A setting among the variables; the default when it is not a number of that size."""
+        text = self.variables.get(variable, "").strip()
+        return int(text) if text.isdecimal() and len(text) < 10 and int(text) >= least else default
+
+    def meta(self) -> "Meta | None":
+        """The open document as the head event shows it."""
+        return None if self.location is None else self.location.meta(len(self.history))
+
+    def document_directory(self) -> "Path | None":
+        """Where the open local document lies."""
+        path = path_of(self.location.uri) if self.location else None
+        return path.parent if path else None
+
+    def shown_path(self) -> str | None:
+        """The open document as replies name it."""
+        return self.shown(self.location.uri) if self.location else None
+
+    def shown(self, uri: str) -> str:
+        """An address as replies name it: files relative to home, pages by their URL."""
+        path = path_of(uri)
+        return uri if path is None else display(self.user.home, path)
+
+    def detail(self) -> str:
+        """What `/topics` says about this topic."""
+        if self.topic.type == "bash":
+            lives = self.shell is not None and not self.shell.ended
+            return f"cwd: {self.shell.directory}" if self.shell and lives else "(no shell)"
+        shown = self.shown_path()
+        return f"current: {shown}" if shown else "(no doc)"
+
+    async def reset(self) -> None:
+        """Discard everything the topic remembers."""
+        self._forget()
+        await self.release()
+
+    async def release(self) -> None:
+        """End what the session holds outside memory."""
+        shell, self.shell = self.shell, None
+        if shell is not None:
+            await shell.close()
+
+
+class Slot:
+    """A topic's place in the runtime: it outlives its session while commands still wait."""
+
+    __slots__ = ("queue", "session", "topic", "user_id")
+
+    def __init__(self, user_id: str, topic: "Topic") -> None:
+        self.user_id = user_id
+        self.topic = topic
+        self.queue = TopicQueue()
+        self.session: Session | None = None
+
+    @property
+    def idle(self) -> bool:
+        return self.session is None and not self.queue.busy
+
+    @property
+    def crowded(self) -> str:
+        """What whoever finds every waiting place taken is told."""
+        return (
+            f"Topic {self.user_id}:{self.topic} has {MAX_WAITING} commands queued. Try again later."
+        )

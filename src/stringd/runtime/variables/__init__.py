@@ -1,0 +1,1 @@
+"""`$VARIABLES` of sessions, users and apps."""

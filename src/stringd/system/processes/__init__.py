@@ -1,0 +1,1 @@
+"""Processes this daemon starts: their table, their tree and what they leave behind."""

@@ -1,0 +1,76 @@
+"""Turns of a topic, against a simple model."""
+
+import asyncio
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stringd.runtime.errors import QueueFullError
+from stringd.runtime.topics.queue import MAX_WAITING, TopicQueue
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_first_runs_and_the_next_wait_in_order() -> None:
+    queue = TopicQueue()
+    assert queue.enter() is None
+    first, second = queue.enter(), queue.enter()
+    assert first is not None
+    assert second is not None
+    assert (queue.busy, queue.length) == (True, 2)
+    queue.leave()
+    assert (first.done(), second.done()) == (True, False)
+    queue.leave()
+    assert second.done()
+    queue.leave()
+    assert (queue.busy, queue.length) == (False, 0)
+
+
+async def test_sixteen_may_wait() -> None:
+    queue = TopicQueue()
+    for _ in range(1 + MAX_WAITING):
+        queue.enter()
+    with pytest.raises(QueueFullError):
+        queue.enter()
+    queue.leave()
+    assert queue.enter() is not None
+
+
+async def test_a_turn_given_up_at_the_last_moment_passes_on() -> None:
+    queue = TopicQueue()
+    queue.enter()
+    first, second = queue.enter(), queue.enter()
+    assert first is not None
+    assert second is not None
+    queue.leave()
+    queue.abandon(first)
+    assert second.done()
+
+
+@given(st.lists(st.sampled_from(["enter", "leave", "abandon first", "abandon last"]), max_size=60))
+async def test_one_runs_at_a_time_whatever_happens(steps: list[str]) -> None:
+    queue = TopicQueue()
+    running = False
+    waiting = deque[asyncio.Future[None]]()
+    for step in steps:
+        if step == "enter":
+            if len(waiting) == MAX_WAITING:
+                with pytest.raises(QueueFullError):
+                    queue.enter()
+                continue
+            place = queue.enter()
+            assert (place is None) is (not running)
+            running = True
+            if place is not None:
+                waiting.append(place)
+        elif step == "leave" and running:
+            queue.leave()
+            running = bool(waiting)
+            if waiting:
+                assert waiting.popleft().done()
+        elif step.startswith("abandon") and waiting:
+            queue.abandon(waiting.popleft() if step.endswith("first") else waiting.pop())
+        assert (queue.busy, queue.length) == (running, len(waiting))
+        assert not any(place.done() for place in waiting)

@@ -1,0 +1,59 @@
+"""Files that only grow, on disks that are full and in directories that are shared."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from stringd.system.append_files import AppendFiles
+
+FULL = """
+import resource, signal, sys
+from stringd.system.append_files import AppendFiles
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+files = AppendFiles()
+resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
+files.write(sys.argv[1], b"first\\n")
+files.write(sys.argv[1], b"second\\n")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+files.write(sys.argv[1], b"third\\n")
+files.close()
+"""
+
+
+def test_a_line_a_full_disk_cut_off_takes_no_other_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True
+    )
+    assert path.read_bytes() == b"first\nseco\nthird\n"
+    assert "cannot write" in done.stderr
+
+
+def test_a_claim_is_one_process_s_until_it_lets_go(tmp_path: Path) -> None:
+    path = str(tmp_path / "lines")
+    one, other = AppendFiles(), AppendFiles()
+    assert one.claim(path)
+    assert one.claim(path)
+    assert not other.claim(path)
+    one.release(path)
+    assert other.claim(path)
+    one.close()
+    other.close()
+
+
+def test_a_claimed_file_is_closed_last_and_claimed_again(tmp_path: Path) -> None:
+    claimed, others = str(tmp_path / "claimed"), [str(tmp_path / name) for name in "abc"]
+    files, other = AppendFiles(max_open=2), AppendFiles()
+    assert files.claim(claimed)
+    for path in others:
+        files.write(path, b"x\n")
+    assert not other.claim(claimed)
+    small = AppendFiles(max_open=1)
+    files.release(claimed)
+    assert small.claim(claimed)
+    small.write(others[0], b"x\n")
+    small.write(claimed, b"x\n")
+    assert not other.claim(claimed)
+    for each in (files, other, small):
+        each.close()
