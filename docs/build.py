@@ -16,7 +16,8 @@ DOCS = Path(__file__).parent
 FIRST = (
     *("index", "tutorial", "concepts", "mcp", "clients", "commands", "topics", "bash"),
     *("documents", "apps", "chanflow", "daemon", "gate", "runs", "strategies", "models", "tools"),
-    *("security", "operations", "comparison", "tokens"),
+    *("security", "trust", "sandbox", "operations", "supported", "comparison", "tokens"),
+    *("architecture", "reviewing", "api"),
 )
 """The order of the menu; pages not named here follow."""
 
@@ -37,18 +38,23 @@ pre { overflow: auto; padding: .8rem; background: #8881 } code { font-size: .9em
 def build(folder: Path) -> list[Path]:
     """Write every page into the folder; the files written."""
     folder.mkdir(parents=True, exist_ok=True)
-    pages = sorted(DOCS.glob("*.md"), key=lambda page: (_rank(page), page.stem))
-    titles = {page.stem: _title(page) for page in pages}
+    pages = sorted(DOCS.rglob("*.md"), key=lambda page: (_rank(page), page.stem))
+    titles = {name_of(page): _title(page) for page in pages if page.parent == DOCS}
     written = []
     for page in pages:
-        target = folder / f"{page.stem}.html"
-        body = render(page.read_text(encoding="utf-8"))
-        target.write_text(_page(page.stem, titles, body), encoding="utf-8")
+        target = folder / f"{name_of(page)}.html"
+        body = render(page.read_text(encoding="utf-8"), page.parent)
+        target.write_text(_page(name_of(page), titles, _title(page), body), encoding="utf-8")
         written.append(target)
     return written
 
 
-def render(text: str) -> str:
+def name_of(page: Path) -> str:
+    """The built page's name: pages of a sub-folder carry the folder's name."""
+    return "-".join(page.relative_to(DOCS).with_suffix("").parts)
+
+
+def render(text: str, folder: Path = DOCS) -> str:
     """Markdown as HTML: headings can be linked, links lead to the built pages."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
@@ -60,7 +66,7 @@ def render(text: str) -> str:
             seen.append(name)
             token.attrs["id"] = f"{name}-{earlier}" if earlier else name
         for child in token.children or ():
-            _lead(child)
+            _lead(child, folder)
     rendered: str = markdown.renderer.render(tokens, markdown.options, {})
     return rendered
 
@@ -71,13 +77,16 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
-def _lead(token: Any) -> None:
+def _lead(token: Any, folder: Path) -> None:
     """A link to a page of ours leads to its built form; one to another file stays a name."""
     if token.type != "link_open":
         return
     path, mark, place = str(token.attrs.get("href", "")).partition("#")
-    if "://" not in path and path.endswith(".md") and "/" not in path:
-        token.attrs["href"] = f"{path.removesuffix('.md')}.html{mark}{place}"
+    if not path or "://" in path:
+        return
+    aim = (folder / path).resolve()
+    if aim.suffix == ".md" and DOCS.resolve() in aim.parents:
+        token.attrs["href"] = f"{name_of(DOCS / aim.relative_to(DOCS.resolve()))}.html{mark}{place}"
     elif path.startswith("../"):
         token.attrs["href"] = "index.html"
 
@@ -90,16 +99,16 @@ def _rank(page: Path) -> int:
     return FIRST.index(page.stem) if page.stem in FIRST else len(FIRST)
 
 
-def _page(current: str, titles: dict[str, str], body: str) -> str:
+def _page(current: str, titles: dict[str, str], title: str, body: str) -> str:
     entries = "".join(
         f'<a href="{stem}.html"{" aria-current=page" if stem == current else ""}>'
-        f"{html.escape(title)}</a>"
-        for stem, title in titles.items()
+        f"{html.escape(each)}</a>"
+        for stem, each in titles.items()
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(titles[current])} · stringd</title><style>{STYLE}</style></head>"
+        f"<title>{html.escape(title)} · stringd</title><style>{STYLE}</style></head>"
         f"<body><nav>{entries}</nav><main>{body}</main></body></html>\n"
     )
 

@@ -25,7 +25,7 @@ def test_every_page_is_built_and_every_link_of_it_leads_somewhere(
     site: ModuleType, tmp_path: Path
 ) -> None:
     pages = {path.name: path.read_text("utf-8") for path in site.build(tmp_path)}
-    assert len(pages) == len(list(DOCS.glob("*.md")))
+    assert len(pages) == len(list(DOCS.rglob("*.md")))
     anchors = {name: set(re.findall(r' id="([^"]+)"', text)) for name, text in pages.items()}
     lost = []
     for name, text in pages.items():
