@@ -1,1 +1,1 @@
-"""File formats that several rooms read: YAML 1.2, JSON with comments, shapes of values. No I/O."""
+"""Formats that several rooms read: YAML 1.2, JSON with comments, shapes, shell lines. No I/O."""

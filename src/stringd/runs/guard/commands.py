@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from stringd.formats.shell.words import HOME
+from stringd.formats.shell.wrappers import read_through
 from stringd.runs.guard.policy import CommandPolicy, Subject, Verdict
-from stringd.runs.guard.shell.dangers import Danger, dangers
-from stringd.runs.guard.shell.wrappers import read_through
+from stringd.runs.guard.shell.dangers import Danger, dangers, home
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,10 @@ class _Judged:
 @lru_cache(maxsize=64)
 def _judged(line: str) -> _Judged:
     reading = read_through(line)
-    commands = dict.fromkeys(stage.text for stage in reading.stages)
-    return _Judged(tuple(commands), tuple(dict.fromkeys(dangers(reading))))
+    folder = home()
+    commands = dict.fromkeys(stage.text.replace(HOME, folder) for stage in reading.stages)
+    found = (Danger(each.verdict, each.why.replace(HOME, folder)) for each in dangers(reading))
+    return _Judged(tuple(commands), tuple(dict.fromkeys(found)))
 
 
 class _JudgesLines:

@@ -1,1 +1,1 @@
-"""What a shell command line would run, read without running it."""
+"""What speaks against running a shell command line."""

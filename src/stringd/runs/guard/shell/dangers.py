@@ -4,15 +4,16 @@ A guard rail against accidents, judged command by command: text that only mentio
 no danger, and a program that does the same by other means is not recognised.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import Final, Literal, NamedTuple
 
-from stringd.runs.guard.shell.parse import Reading
-from stringd.runs.guard.shell.words import UNKNOWN, ShellStage, Word, home
-from stringd.runs.guard.shell.wrappers import SHELLS, shell_arguments, started
+from stringd.formats.shell.parse import Reading
+from stringd.formats.shell.words import HOME, UNKNOWN, ShellStage, Word
+from stringd.formats.shell.wrappers import SHELLS, shell_arguments, started
 
 _DOWNLOADERS: Final = frozenset(("curl", "wget"))
 _POWER: Final = frozenset(("shutdown", "reboot", "halt", "poweroff"))
@@ -30,6 +31,11 @@ class Danger(NamedTuple):
 
     verdict: Literal["deny", "ask"]
     why: str
+
+
+def home() -> str:
+    """The folder that `HOME` stands for in a word."""
+    return os.path.expanduser("~")  # noqa: PTH111  # Path raises where there is none
 
 
 def dangers(reading: Reading) -> Iterator[Danger]:
@@ -143,8 +149,9 @@ _EVERYTHING: Final = 2
 def _reach(word: Word, folder: Word | None) -> int:
     """Whether a path takes in the root or the home folder: 0 for no."""
     text = word.text
-    if not text.startswith(("/", UNKNOWN)) and folder is not None:
+    if not text.startswith(("/", UNKNOWN, HOME)) and folder is not None:
         text = f"{folder.text}/{text}"
+    text = text.replace(HOME, home())
     if UNKNOWN in text:
         rest = text.replace(UNKNOWN, "").replace("/", "")
         return 0 if _ONLY_PATTERN.sub("", rest) else _MAYBE

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from stringd.runs.guard.shell.grammar import MAX_LINE
-from stringd.runs.guard.shell.parse import Reading
-from stringd.runs.guard.shell.words import UNKNOWN, Word, home
-from stringd.runs.guard.shell.wrappers import read_through
+from stringd.formats.shell.grammar import MAX_LINE
+from stringd.formats.shell.parse import Reading
+from stringd.formats.shell.words import HOME, UNKNOWN, Word
+from stringd.formats.shell.wrappers import read_through
 
 BASH = Path("/bin/bash")
 pytestmark = pytest.mark.skipif(not BASH.exists(), reason="bash is not installed")
@@ -24,6 +24,7 @@ PROGRAM = """#!/bin/sh
 call=$(printf '%s\\036' "${0##*/}" "$@")
 printf '%s\\035' "$call" >> "$CALLS"
 """
+HOME_FOLDER = "/home/somebody"
 WRAPPERS = ("env", "nohup", "timeout", "nice", "setsid", "xargs", "stdbuf", "sh", "bash")
 
 
@@ -39,7 +40,7 @@ class Shell:
         environment = {
             "PATH": str(self.folder / "bin"),
             "CALLS": str(calls),
-            "HOME": home(),
+            "HOME": HOME_FOLDER,
         }
         subprocess.run(
             [BASH, "-c", line],
@@ -76,7 +77,8 @@ def fits(word: Word, text: str) -> bool:
     """Whether a word as it was read can have become this text."""
     if not word.plain:
         return True
-    pattern = "".join(".*" if part == UNKNOWN else re.escape(part) for part in word.text)
+    marks = {UNKNOWN: ".*", HOME: re.escape(HOME_FOLDER)}
+    pattern = "".join(marks.get(part) or re.escape(part) for part in word.text)
     return re.fullmatch(pattern, text, re.DOTALL) is not None
 
 

@@ -1,6 +1,6 @@
 """The grammar of the shell, and where it and a real shell are known to disagree.
 
-The parser is a C library and the text comes from a model: it gets plain ASCII of bounded length, as
+The parser is a C library and the text comes from others: it gets plain ASCII of bounded length, as
 its scanner reads outside its tables for other characters.
 """
 
@@ -17,9 +17,9 @@ MAX_LINE: Final = 256 * 1024
 _DEEPEST: Final = 60
 # A letter of a word, but of no name, as any character beyond ASCII is to the shell.
 _STAND_IN: Final = "^"
-_BEYOND_ASCII: Final = re.compile(r"[^\x01-\x7f]")
+_BEYOND_ASCII: Final = re.compile(r"[^\x02-\x7f]")
 # Blanks to the grammar, letters to the shell; and a line continued in the middle of a word.
-_READ_OTHERWISE: Final = re.compile(r"[\0-\x08\x0b-\x1f\x7f\x85\xa0\u2028\u2029]|\S\\\n\S")
+_READ_OTHERWISE: Final = re.compile(r"[\0\x02-\x08\x0b-\x1f\x7f\x85\xa0\u2028\u2029]|\S\\\n\S")
 # What the grammar sometimes takes for one word, and a shell does not.
 _NOT_A_WORD: Final = re.compile(r"""[\s`'"();&|<>]|\$[\w{(]""")
 _ESCAPED: Final = re.compile(r"\\.", re.DOTALL)

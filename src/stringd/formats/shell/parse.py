@@ -7,8 +7,8 @@ understood then.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from stringd.runs.guard.shell import grammar
-from stringd.runs.guard.shell.words import ShellStage, Word, home, source, spelled
+from stringd.formats.shell import grammar
+from stringd.formats.shell.words import HOME, ShellStage, Word, source, spelled
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -33,7 +33,8 @@ def read(line: str, within: ShellStage | None = None) -> Reading:
     """Take a line apart; `within` is the command that runs it."""
     reader = _ShellReader(line, within.folder if within else None)
     try:
-        root = grammar.parse(line)
+        # Only a line put together here may hold the mark of the home folder.
+        root = grammar.parse(line if within else line.replace(HOME, "\0"))
     except grammar.UnreadableError as error:
         reader.found.doubt(str(error))
         return reader.found
@@ -146,7 +147,7 @@ class _ShellReader:
         if not stage.clear:
             self.found.doubt(f"what {_cut(self._text(node))} runs is known only when it runs")
         if stage.name in _FOLDER_CHANGES:
-            self._folder = words[-1] if len(words) > 1 else Word(home())
+            self._folder = words[-1] if len(words) > 1 else Word(HOME)
 
 
 def _cut(text: str) -> str:

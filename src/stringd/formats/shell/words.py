@@ -1,6 +1,5 @@
 """The words of a shell command, as far as they are known before it runs."""
 
-import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -10,10 +9,16 @@ if TYPE_CHECKING:
 
 # Stands in a word for what only running the command could tell; no command line may hold it.
 UNKNOWN: Final = "\0"
+# Stands in a word for the path of the home folder, which nobody here knows.
+HOME: Final = "\1"
+# The name, in `Word.variables`, of what a command takes from its input or from the disk.
+INPUT: Final = "<input>"
 _HOME: Final = ("$HOME", "${HOME}")
 _LITERAL: Final = frozenset(("word", "number", "variable_name", "test_operator"))
 _UNQUOTED: Final = frozenset(("concatenation", "command_name"))
 _QUOTED: Final = frozenset(("string", "heredoc_body"))
+_NAMES: Final = frozenset(("variable_name", "special_variable_name", "subscript"))
+_COMMANDS_INSIDE: Final = frozenset(("command_substitution", "process_substitution"))
 # A command called so is none: the grammar and the shell disagree about where it begins.
 _RESERVED: Final = frozenset(
     "! { } [[ ]] if then else elif fi for while until do done case esac select function in".split()  # noqa: SIM905
@@ -25,12 +30,14 @@ _BRACES: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 class Word(NamedTuple):
     """`text` is what is left after quoting; `plain` when no pattern or list is to be expanded.
 
-    `inside` are the commands whose output becomes part of the word.
+    `inside` are the commands whose output becomes part of the word, `variables` the names of
+    variables whose content does, in order.
     """
 
     text: str
     plain: bool = True
     inside: "tuple[ShellStage, ...]" = ()
+    variables: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -72,21 +79,29 @@ class ShellStage(NamedTuple):
         return self._replace(words=words)
 
 
-ANYTHING: Final = Word(UNKNOWN, plain=False)
-
-
-def home() -> str:
-    return os.path.expanduser("~")  # noqa: PTH111  # Path raises where there is none
+ANYTHING: Final = Word(UNKNOWN, plain=False, variables=(INPUT,))
 
 
 def spelled(node: "Node", line: str, inside: tuple[ShellStage, ...] = ()) -> Word:
     """The word a node of this line spells."""
     text, bare = "".join(_pieces(node, line)), "".join(_bare(node, line))
+    variables = tuple(expanded(node, line))
     if _BRACES.search(bare):
-        return Word(UNKNOWN, plain=False, inside=inside)
+        return Word(UNKNOWN, False, inside, variables)
     if bare.startswith("~"):
         text = _from_home(text)
-    return Word(text, not _GLOB.search(bare), inside)
+    return Word(text, not _GLOB.search(bare), inside, variables)
+
+
+def expanded(node: "Node", line: str) -> Iterator[str]:
+    """The names of the variables a node expands, without those of commands inside it."""
+    if node.type in ("simple_expansion", "expansion"):
+        name = next((each for each in node.named_children if each.type in _NAMES), None)
+        if name is not None:
+            yield source(name, line).partition("[")[0]
+    if node.type not in _COMMANDS_INSIDE:
+        for child in node.named_children:
+            yield from expanded(child, line)
 
 
 def source(node: "Node", line: str) -> str:
@@ -111,7 +126,7 @@ def _pieces(node: "Node", line: str) -> Iterator[str]:
     elif node.type in _QUOTED:
         yield from _quoted(node, line)
     elif raw.strip() in _HOME:
-        yield home()
+        yield HOME
     else:
         yield UNKNOWN
 
@@ -148,5 +163,4 @@ def _bare(node: "Node", line: str) -> Iterator[str]:
 
 def _from_home(text: str) -> str:
     user, slash, rest = text.partition("/")
-    found = user if UNKNOWN in user else os.path.expanduser(user)  # noqa: PTH111
-    return (UNKNOWN if found == user else found) + slash + rest
+    return (HOME if user == "~" else UNKNOWN) + slash + rest

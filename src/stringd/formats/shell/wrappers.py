@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from stringd.runs.guard.shell.parse import Reading, read
-from stringd.runs.guard.shell.words import ANYTHING, UNKNOWN, ShellStage, Word
+from stringd.formats.shell.parse import Reading, read
+from stringd.formats.shell.words import ANYTHING, INPUT, UNKNOWN, ShellStage, Word
 
 SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"))
 _DEEPEST: Final = 12
@@ -81,9 +81,9 @@ _STARTERS: Final[Mapping[str, Starter]] = {
 _BY_TEXT: Final = frozenset(("su", "script", "flock"))
 
 
-def read_through(line: str) -> Reading:
+def read_through(line: str, within: ShellStage | None = None) -> Reading:
     """Every command a line runs, those started by others included."""
-    found = read(line)
+    found = read(line, within)
     level, depth = list(found.stages), 0
     while level and depth < _DEEPEST:
         following: list[ShellStage] = []
@@ -247,7 +247,10 @@ def _trap(stage: ShellStage) -> Reading:
 def _find(stage: ShellStage) -> Reading:
     found = Reading()
     words: list[Word] | None = None
-    below = Word(f"{stage.words[1].text}/found") if len(stage.words) > 1 else ANYTHING
+    below = ANYTHING
+    if len(stage.words) > 1:
+        start = stage.words[1]
+        below = Word(f"{start.text}/found", variables=(INPUT, *start.variables))
     for word in stage.words[1:]:
         if word.text in ("-exec", "-execdir", "-ok", "-okdir"):
             words = []
@@ -281,7 +284,8 @@ def _filled(word: Word, mark: str) -> Word:
     """A word in which something unknown takes the place of a mark."""
     if mark not in word.text:
         return word
-    return Word(word.text.replace(mark, UNKNOWN), plain=False, inside=word.inside)
+    text = word.text.replace(mark, UNKNOWN)
+    return Word(text, False, word.inside, (INPUT, *word.variables))
 
 
 def _env(stage: ShellStage) -> Reading:
