@@ -103,6 +103,6 @@ def still_running(job: Job) -> ToolOutcome:
     """What a caller is told whose time is over before the work is."""
     return said(
         f"[still running after {job.seconds:.0f} s: {job.what}]\n"
-        f'It goes on by itself; do not start it again. Call wait with handle "{job.handle}" '
+        f'It keeps running; do not start it again. Call wait with handle "{job.handle}" '
         "for its result."
     )

@@ -152,7 +152,7 @@ def describe(standing: Standing) -> ToolOutcome:
     if not standing.prompts:
         return said(
             f"{name} is {standing.status}{f': {standing.doing}' if standing.doing else ''}.\n"
-            f'It goes on by itself; do not start it again. Call wait with handle "'
+            f'It keeps running; do not start it again. Call wait with handle "'
             f'{standing.run_id}" for its result.'
         )
     lines = [f"{name} waits:", *(f"- {_prompt_line(prompt)}" for prompt in standing.prompts)]
