@@ -3,6 +3,7 @@
 import pytest
 
 from stringd.documents import html_to_markdown
+from stringd.documents.html import html_to_text
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,17 @@ def test_blank_lines_do_not_pile_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "html", ["<div>" * 50_000 + "x", "\ud800x", "<b" * 1000, "\x00x", "<p>" * 20_000]
+    "html",
+    [
+        *(f"<{tag}>" * 50_000 + "x" for tag in ("div", "DIV", "article", "dl", "B", "small")),
+        *("\ud800x", "<b" * 1000, "\x00x", "<p>" * 20_000),
+    ],
 )
 def test_hostile_pages_are_survived(html: str) -> None:
     assert isinstance(html_to_markdown(html), str)
+
+
+def test_a_page_can_be_read_as_bare_lines() -> None:
+    page = "<h1>Title</h1><p>Some <b>bold</b> text</p><script>x()</script>"
+    assert html_to_text(page) == "Title\nSome\nbold\ntext"
+    assert html_to_text("") == ""

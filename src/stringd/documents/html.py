@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# Deeper pages exist only to exhaust a parser; browsers stop at about 500.
-MAX_DEPTH: Final = 1000
+# As deep as browsers go. Parsers walk up from every block, so a deep page could take hours.
+MAX_DEPTH: Final = 512
+# Tags that lay out nothing are often left open, and cost less.
+_MAX_INLINE: Final = 1000
 
 # Stand for `\\` and for a rule until the conversion is over: it would escape the real ones again.
 _BACKSLASH: Final = "\ue000"
@@ -26,7 +28,13 @@ _CHROME: Final = [
     *("script", "style", "noscript", "iframe", "svg"),
     *("nav", "footer", "header", "aside"),
 ]
-_NESTING = re.compile(r"<(/?)(?:div|span|section|ul|ol|blockquote|table|a|b|i|em|strong|font)\b")
+_NESTING = re.compile(
+    r"(?i)<(/?)(?:(address|article|aside|blockquote|center|details|dialog|dir|div|dl|fieldset"
+    r"|figcaption|figure|footer|form|header|hgroup|listing|main|menu|nav|ol|optgroup|pre|rp|rt"
+    r"|search|section|summary|table|ul|xmp)"
+    r"|a|abbr|b|big|cite|code|em|font|i|ins|del|kbd|label|mark|q|s|samp|small|span|strike|strong"
+    r"|sub|sup|tt|u|var)(?=[\s/>])"
+)
 _TAG = re.compile(r"<[^<>]*>")
 _MANY_BLANKS = re.compile(r"\n{3,}")
 _ALWAYS_SPECIAL: Final = str.maketrans({char: _BACKSLASH + char for char in "\\*`[]_"})
@@ -57,7 +65,7 @@ def html_to_markdown(html: str) -> str:
         preprocessing=PreprocessingOptions(enabled=False),
     )
     html = _without_noscript(html.replace(_BACKSLASH, "").replace(_RULE, ""))
-    if _too_deep(html):
+    if too_deep(html):
         return disarmed(_TAG.sub(" ", html).strip())
     try:
         markdown = convert(_content(html), options).content or ""
@@ -75,13 +83,29 @@ def _without_noscript(html: str) -> str:
     return before + "".join(piece[end.end() :] if end else piece for piece, end in ends)
 
 
-def _too_deep(html: str) -> bool:
-    depth = 0
+def too_deep(html: str) -> bool:
+    """Whether a page is nested so deep that no parser should be given it."""
+    blocks = inline = 0
     for tag in _NESTING.finditer(html):
-        depth = max(0, depth - 1) if tag[1] else depth + 1
-        if depth > MAX_DEPTH:
+        step = -1 if tag[1] else 1
+        if tag[2]:
+            blocks = max(0, blocks + step)
+        else:
+            inline = max(0, inline + step)
+        if blocks > MAX_DEPTH or inline > _MAX_INLINE:
             return True
     return False
+
+
+def html_to_text(html: str) -> str:
+    """A page's text, one line for each piece of it."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(html.encode("utf-8", "replace"))
+    tree.strip_tags(["script", "style", "noscript", "template"])
+    body = tree.body
+    lines = (body.text(separator="\n") if body else "").splitlines()
+    return "\n".join(line.strip() for line in lines if line.strip())
 
 
 def _content(html: str) -> str:

@@ -1,17 +1,16 @@
 """The one door to the network: limits on time and size, and no way in through a redirect.
 
 A caller may ask for any address, this machine's own included. A public page may not: neither a
-redirect nor a link of it leads to a private address. The name is resolved here, judged, and the
-connection goes to exactly that address.
+redirect nor a link of it leads to a private address. Nobody reaches a cloud metadata service. The
+name is resolved here, judged, and the connection goes to exactly that address.
 """
 
 import asyncio
-import ipaddress
-import socket
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from stringd.net.addresses import Reach, Resolved, classify, resolve
 from stringd.net.charsets import decoded
 
 if TYPE_CHECKING:
@@ -33,6 +32,10 @@ class HostUnreachableError(FetchError):
     """Nobody took the connection: nothing was sent."""
 
 
+class AddressRefusedError(FetchError):
+    """The address is not one this request may reach: nothing was sent."""
+
+
 class Fetched(NamedTuple):
     """A whole answer. `url` is where the last redirect led; `public` tells whose address it was."""
 
@@ -43,6 +46,7 @@ class Fetched(NamedTuple):
     charset: str | None
     public: bool
     truncated: bool
+    reason: str = ""
 
     def text(self) -> str:
         """The body as it marks or declares itself, else as it looks."""
@@ -60,19 +64,12 @@ class FetchRequest(NamedTuple):
     may_be_private: bool = True
 
 
-def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
-    return (mapped or ip).is_global and not ip.is_multicast
-
-
 class Fetcher:
     """Keeps connections between requests; made once, closed with the daemon."""
 
-    def __init__(self, public: Callable[[str], bool] = is_public) -> None:
+    def __init__(self, judge: Callable[[str], Reach] = classify) -> None:
         self._client: httpx2.AsyncClient | None = None
-        self._public = public
+        self._judge = judge
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """Follow redirects to an answer. Raises `FetchError`."""
@@ -81,6 +78,33 @@ class Fetcher:
                 return await self._follow(request)
         except TimeoutError as error:
             raise FetchError(f"timed out after {request.timeout:g} s") from error
+
+    async def resolve(self, url: str) -> Resolved:
+        """Where a URL leads. Raises `FetchError`, also for addresses nobody may reach."""
+        host, port = _host_and_port(url)
+        try:
+            found = await resolve(host, port, self._judge)
+        except (OSError, UnicodeError) as error:
+            raise FetchError(f"cannot resolve {host}") from error
+        if found.reach == "metadata":
+            raise AddressRefusedError(f"{host} is a cloud metadata service; it is never fetched")
+        return found
+
+    async def exchange(
+        self, request: FetchRequest, target: Resolved
+    ) -> tuple[Fetched, FetchRequest | None]:
+        """One answer, and the request it redirects to. Raises `FetchError`.
+
+        For callers that judge every hop themselves. Asks the first address that takes the
+        connection: `localhost` has two, often one works.
+        """
+        public = target.reach == "public"
+        for address in target.addresses[:-1]:
+            try:
+                return await self._send(request, address, public=public)
+            except HostUnreachableError:
+                continue
+        return await self._send(request, target.addresses[-1], public=public)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -91,50 +115,37 @@ class Fetcher:
     async def _follow(self, request: FetchRequest) -> Fetched:
         may_be_private = request.may_be_private
         for _ in range(MAX_REDIRECTS + 1):
-            addresses, public = await self._resolve(request.url, may_be_private=may_be_private)
-            answer, location = await self._send_to_any(request, addresses, public=public)
-            if location is None:
+            target = await self.resolve(request.url)
+            if target.reach != "public" and not may_be_private:
+                host = _host_and_port(request.url)[0]
+                raise AddressRefusedError(
+                    f"a public page may not lead to the private address {host}"
+                )
+            answer, redirected = await self.exchange(request, target)
+            if redirected is None:
                 return answer
-            may_be_private = may_be_private and not public
-            request = _redirected(request, answer.status, location)
+            may_be_private = may_be_private and not answer.public
+            request = redirected
         raise FetchError(f"more than {MAX_REDIRECTS} redirects")
-
-    async def _resolve(self, url: str, *, may_be_private: bool) -> tuple[list[str], bool]:
-        host, port = _host_and_port(url)
-        addresses = [host] if _is_address(host) else await _looked_up(host, port)
-        public = all(map(self._public, addresses))
-        if not public and not may_be_private:
-            raise FetchError(f"a public page may not lead to the private address {host}")
-        return addresses, public
-
-    async def _send_to_any(
-        self, request: FetchRequest, addresses: list[str], *, public: bool
-    ) -> tuple[Fetched, str | None]:
-        """Ask the first address that takes the connection: `localhost` has two, often one works."""
-        for address in addresses[:-1]:
-            try:
-                return await self._send(request, address, public=public)
-            except HostUnreachableError:
-                continue
-        return await self._send(request, addresses[-1], public=public)
 
     async def _send(
         self, request: FetchRequest, address: str, *, public: bool
-    ) -> tuple[Fetched, str | None]:
+    ) -> tuple[Fetched, FetchRequest | None]:
         import httpx2
 
-        parts = urlsplit(request.url)
-        named = parts.netloc.rpartition("@")[2]
-        headers = [(b"Host", named.encode("ascii", "replace")), *_encoded(request.headers)]
         try:
-            pinned = httpx2.URL(request.url).copy_with(host=address, fragment=None)
+            named = httpx2.URL(request.url)
             async with self._connected().stream(
                 request.method,
-                pinned,
-                headers=headers,
+                named.copy_with(host=address, fragment=None),
+                headers=[(b"Host", named.netloc), *_encoded(request.headers)],
                 content=request.body,
-                extensions={"sni_hostname": parts.hostname},
+                extensions={"sni_hostname": named.raw_host.decode("ascii")},
             ) as response:
+                location = response.headers.get("location")
+                redirected = None
+                if location is not None and response.status_code in _REDIRECTS:
+                    redirected = _redirected(request, response.status_code, location)
                 body, truncated = await _limited(response)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise HostUnreachableError(str(error) or type(error).__name__) from error
@@ -142,18 +153,17 @@ class Fetcher:
             raise FetchError(str(error) or type(error).__name__) from error
         except httpx2.InvalidURL as error:
             raise FetchError(str(error)) from error
-        location = response.headers.get("location")
-        kind = response.headers.get("content-type", "")
         answer = Fetched(
             response.status_code,
             request.url,
-            kind,
+            response.headers.get("content-type", ""),
             body,
             response.charset_encoding,
             public,
             truncated,
+            response.reason_phrase,
         )
-        return answer, location if response.status_code in _REDIRECTS else None
+        return answer, redirected
 
     def _connected(self) -> "httpx2.AsyncClient":
         if self._client is None:
@@ -171,25 +181,18 @@ class Fetcher:
         return self._client
 
 
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+def normalised(url: str) -> str:
+    """A URL as it will be requested: host in ASCII, `..` resolved. Raises `ValueError`."""
+    import httpx2
 
-
-async def _looked_up(host: str, port: int) -> list[str]:
-    loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise FetchError(f"cannot resolve {host}") from error
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        return str(httpx2.URL(url))
+    except httpx2.InvalidURL as error:
+        raise ValueError(str(error)) from error
 
 
 def _host_and_port(url: str) -> tuple[str, int]:
-    """Whom a URL asks. Raises `FetchError` for what is no web address."""
+    """Whom a URL asks. Raises `FetchError` for text that is not a web address."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -222,7 +225,7 @@ def _redirected(request: FetchRequest, status: int, location: str) -> FetchReque
         url = urljoin(request.url, location)
         before, after = urlsplit(request.url), urlsplit(url)
     except ValueError as error:
-        raise FetchError(f"redirected to {location}, which is no address") from error
+        raise FetchError(f"redirected to {location}, which is not an address") from error
     headers = dict(request.headers)
     elsewhere = (before.scheme, before.netloc) != (after.scheme, after.netloc)
     if elsewhere:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stringd.client.daemon import default_home, setting
-from stringd.runs.tools.context import DaemonPorts
+from stringd.runs.tools.context import DaemonPorts, WebFormat
 from stringd.runs.tools.output import ToolFailure
 from stringd.wire.result import response_text
 from stringd.wire.topic import InvalidTopicError, parse_topic
@@ -16,7 +16,25 @@ if TYPE_CHECKING:
 
 
 def run_ports(runtime: "Runtime", turns: "TopicTurns") -> DaemonPorts:
-    return DaemonPorts(string=DaemonTopics(runtime, turns), privileged=ask_gate)
+    return DaemonPorts(
+        string=DaemonTopics(runtime, turns),
+        privileged=ask_gate,
+        html=page_text,
+        fetcher=runtime.fetcher,
+    )
+
+
+def page_text(html: str, wanted: WebFormat) -> str:
+    """A web page as `/open` shows it, or its bare text. Raises `ToolFailure`."""
+    from stringd.documents.html import MAX_DEPTH, html_to_markdown, html_to_text, too_deep
+
+    if too_deep(html):
+        raise ToolFailure(
+            "command_failed",
+            f"The page is nested more than {MAX_DEPTH} deep; it is not converted",
+            next_step="ask for it with format html",
+        )
+    return html_to_markdown(html) if wanted == "markdown" else html_to_text(html)
 
 
 class DaemonTopics:

@@ -12,10 +12,10 @@ from stringd.runs.engine.config import Equipment
 from stringd.runs.tools.built_in import built_in_tools
 from stringd.runs.tools.context import DaemonPorts
 from tests.runs.guard.reach import REACHES, Reach, Scene
-from tests.runs.names import lead
 from tests.runs.support import Json, RunsServer, Watcher, serving
 from tests.runs.tools import corpus
 from tests.runs.tools.support import Call, use
+from tests.support.names import lead
 
 pytestmark = pytest.mark.anyio
 

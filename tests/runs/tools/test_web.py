@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.names import lead
-from tests.runs.support import RunsServer, Watcher, sequential, strategy
+from stringd.runs.engine.config import Equipment
+from stringd.runs.tools.context import DaemonPorts
+from stringd.server.run_ports import page_text
+from tests.runs.support import RunsServer, Watcher, sequential, serving, strategy
 from tests.runs.tools.support import Call, Used, agent, finish, use
+from tests.support.names import lead
 
 pytestmark = pytest.mark.anyio
 
@@ -26,6 +29,13 @@ ANSWERS = {
     + b"<div>" * 600_000,
     "/slow": b"",
 }
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[RunsServer]:
+    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(html=page_text))
+    async with serving(tmp_path, equipment=equipment) as running:
+        yield running
 
 
 @asynccontextmanager
@@ -208,3 +218,10 @@ async def test_a_name_that_moves_between_two_requests_is_asked_about_again(
     asked = [request["details"]["address"] for request in used.of("request_permission")]
     assert asked == ["127.0.0.1", "127.0.0.2"]
     assert used.output.startswith("Error (permission_denied): ")
+
+
+async def test_without_a_converter_only_html_is_offered(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server, site() as url:
+        watcher = await server.watcher()
+        refused = await fetch(server, watcher, tmp_path, f"{url}/")
+    assert refused.startswith("Error (command_failed): Pages cannot be converted here")

@@ -368,7 +368,7 @@ async def test_nothing_public_leads_to_a_private_address(tmp_path: Path, web: We
     (tmp_path / "a.md").write_text(f"[!nav:site]({web.url}/m)\n[@own Own]({PRIVATE}?own)\n")
     (tmp_path / "i.md").write_text(f"[!include:i]({web.url}/i)\n[@own Own]({PRIVATE}?own)\n")
     runtime = Runtime(RuntimeSettings(tmp_path / "data"))
-    runtime.fetcher = Fetcher(lambda address: address == "127.0.0.1")
+    runtime.fetcher = Fetcher(lambda address: "public" if address == "127.0.0.1" else "private")
     runtime.register("u", str(tmp_path))
     try:
         assert (await say(runtime, f"/open {web.url}/p")).startswith(f"Opened {web.url}/p\n")

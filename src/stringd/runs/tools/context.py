@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from stringd.runs.guard.budget import RunBudget
 from stringd.runs.guard.permissions import Permissions
@@ -14,7 +14,10 @@ from stringd.runs.tools.todo_list import Todos
 from stringd.runs.tools.trash import Trash
 
 if TYPE_CHECKING:
+    from stringd.net.fetch import Fetcher
     from stringd.runs.record.recorder import Ledger
+
+WebFormat = Literal["text", "markdown", "html"]
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,19 @@ class PrivilegedPort(Protocol):
     ) -> str: ...
 
 
+class HtmlPort(Protocol):
+    """A web page as text a model reads. Raises `ToolFailure` for one it cannot convert."""
+
+    def __call__(self, html: str, wanted: WebFormat, /) -> str: ...
+
+
 class DaemonPorts(NamedTuple):
     """Ways into other parts of the daemon, handed in by the server; None where there is none."""
 
     string: StringPort | None = None
     privileged: PrivilegedPort | None = None
+    html: HtmlPort | None = None
+    fetcher: "Fetcher | None" = None
 
 
 class Launched(NamedTuple):

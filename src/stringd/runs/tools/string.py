@@ -8,7 +8,7 @@ from msgspec import Meta
 from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput
-from stringd.runs.tools.web import allowed_address, checked_url
+from stringd.runs.tools.web import allowed_target, checked_url, fetcher_of
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
 # What a document topic hands to a shell, and what a bash topic types into a running program.
@@ -52,9 +52,10 @@ class StringTool(BuiltInTool[StringToolArguments]):
             permissions = context.desk.permissions
             await permissions.command(context.agent_name, self.name, line, details)
         loading = None if shell else _LOADING.match(command)
-        for address in _ADDRESS.findall(loading[0]) if loading else ():
-            url, parts = checked_url(address)
-            await allowed_address(self.name, url, parts, context, set())
+        addresses = _ADDRESS.findall(loading[0]) if loading else ()
+        async with fetcher_of(context) as fetcher:
+            for address in addresses:
+                await allowed_target(self.name, checked_url(address), context, fetcher, set())
 
 
 def _shell_line(command: str, *, shell: bool) -> str | None:
