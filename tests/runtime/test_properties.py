@@ -65,8 +65,8 @@ PAGE = "# A\n\n[!nav:m](b.md)\n\n[!include:b](dir/c.md)\n\n[@a A](dir)\n\n## S\n
 
 async def play(home: Path, data: Path, commands: list[str]) -> list[Answer]:
     runtime = Runtime(RuntimeSettings(data))
-    runtime.register("u", str(home))
-    slot = runtime.slot("u", parse_topic("main"))
+    runtime.topics.register("u", str(home))
+    slot = runtime.topics.slot("u", parse_topic("main"))
     answers = []
     for command in commands:
         answer = runtime.execute(slot, command)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runtime.commands.table import COMMANDS
+from stringd.runtime.commands.table import COMMANDS, Command
 from stringd.runtime.runtime import Answer, Runtime
 from stringd.runtime.settings import RuntimeSettings
 from stringd.runtime.topics.call import Call
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.anyio
 
 async def execute(tmp_path: Path, text: str) -> Answer:
     runtime = Runtime(RuntimeSettings(tmp_path / "data"))
-    runtime.register("u", str(tmp_path))
-    answer = runtime.execute(runtime.slot("u", parse_topic("main")), text)
+    runtime.topics.register("u", str(tmp_path))
+    answer = runtime.execute(runtime.topics.slot("u", parse_topic("main")), text)
     done = answer if isinstance(answer, Answer) else await answer
     await runtime.close()
     return done
@@ -45,7 +45,7 @@ async def test_a_defect_in_a_command_is_an_internal_error(
     broken: Callable[[Call], Result | Awaitable[Result]],
     message: str,
 ) -> None:
-    monkeypatch.setitem(COMMANDS, "broken", broken)
+    monkeypatch.setitem(COMMANDS, "broken", Command(broken))
     answer = await execute(tmp_path, "/broken")
     assert answer == Answer(Result.error("INTERNAL_ERROR", message), None)
 

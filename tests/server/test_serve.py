@@ -27,8 +27,8 @@ def test_a_failure_leaves_no_shell_behind(tmp_path: Path) -> None:
 
 
 def _start_a_shell(app: App, home: Path) -> int:
-    app.runtime.register("ada", str(home))
-    session = app.runtime.session(app.runtime.slot("ada", parse_topic("bash:x")))
+    app.runtime.topics.register("ada", str(home))
+    session = app.runtime.topics.session(app.runtime.topics.slot("ada", parse_topic("bash:x")))
     shell = Shell.launch(home=str(home), cwd=str(home), base={})
     session.shell = shell
     return shell.pid

@@ -46,7 +46,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
 
 
 def _ready(app: App, settings: DaemonSettings, *, welcome: bool) -> None:
-    users = app.runtime.users
+    users = app.runtime.topics.users
     if len(users):
         print(f"Loaded {len(users)} user(s) from {users.path}")
     print(f"stringd listening on http://127.0.0.1:{settings.port}")

@@ -36,10 +36,10 @@ Nothing yet.
 def prepare(app: App, settings: DaemonSettings) -> str:
     """Register the default user with a home that holds a first page; return what to try next."""
     user_id = setting("USER")[1] or "default"
-    known = app.runtime.users.get(user_id)
+    known = app.runtime.topics.users.get(user_id)
     home = Path(known.home if known else default_home(user_id))
     make_private_directory(home)
-    app.runtime.register(user_id, str(home))
+    app.runtime.topics.register(user_id, str(home))
     page = home / "welcome.md"
     if not page.exists():
         page.write_text(_PAGE, encoding="utf-8")

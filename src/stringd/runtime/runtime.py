@@ -3,23 +3,23 @@
 import inspect
 import logging
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from stringd.runtime.commands import act, bash
+from stringd.runtime.commands import bash
 from stringd.runtime.commands.table import dispatch
 from stringd.runtime.errors import CommandError
+from stringd.runtime.services import Services
+from stringd.runtime.topics.call import ANYONE, Caller
 from stringd.runtime.topics.session import Session, Slot
-from stringd.runtime.workspace import Workspace
+from stringd.runtime.topics.topics import Topics
 from stringd.wire.exec import Meta
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
+    from stringd.net.fetch import Fetcher
     from stringd.runtime.settings import RuntimeSettings
-
-_READ_ONLY: Final = ("/info", "/help", "/ls", "/topics", "/source")
-"""Commands that leave nothing to store: the hot path."""
 
 logger = logging.getLogger("stringd.runtime")
 
@@ -31,31 +31,31 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     meta: Meta | None
 
 
-class Runtime(Workspace):
+class Runtime:
     """Everything behind `/exec`, `/users` and `/sessions`."""
 
-    def __init__(self, settings: "RuntimeSettings") -> None:
-        super().__init__(settings)
-        self.run_default = act.run_default
+    def __init__(self, settings: "RuntimeSettings", fetcher: "Fetcher | None" = None) -> None:
+        self.services = Services.of(settings, fetcher)
+        self.topics = Topics(settings.data_dir)
         self._closed = False
 
-    def execute(self, slot: Slot, text: str, cwd: str | None = None) -> Answer | Awaitable[Answer]:
+    def execute(self, slot: Slot, text: str, caller: Caller = ANYONE) -> Answer | Awaitable[Answer]:
         """Run one command in the slot's turn; what answers at once needs no awaiting."""
         if self._closed:
             # Those who waited behind a command that stopping has ended must not start now.
             return Answer(Result.error("CONFLICT", "Not run: stringd is shutting down."), None)
-        session = self.session(slot)
+        session = self.topics.session(slot)
         try:
-            outcome = dispatch(self, session, text, cwd)
+            outcome, reads_only = dispatch(self.services, self.topics, session, text, caller)
         except Exception as error:  # noqa: BLE001 - a defect in a command must still be answered
             return _failure(session, error)
         if not isinstance(outcome, Result):
             return self._finish(slot, session, outcome)
-        if not text.startswith(_READ_ONLY):
+        if not reads_only:
             self._keep(slot, session)
         return Answer(outcome, session.meta())
 
-    def beside(self, slot: Slot, text: str, cwd: str | None = None) -> Awaitable[Answer] | None:
+    def beside(self, slot: Slot, text: str, caller: Caller = ANYONE) -> Awaitable[Answer] | None:
         """The answer to what need not wait for its turn: it speaks to the command that has it.
 
         None for everything else.
@@ -63,12 +63,14 @@ class Runtime(Workspace):
         session = slot.session
         if session is None or not bash.bypasses_queue(session, text, slot.queue.length):
             return None
-        return self._finish(slot, session, bash.bash(self, session, text, cwd))
+        outcome = bash.bash(self.services.settings, session, text, caller.cwd)
+        return self._finish(slot, session, outcome)
 
     async def close(self) -> None:
         """Release every session; the daemon is stopping."""
         self._closed = True
-        await super().close()
+        await self.topics.close()
+        await self.services.close()
 
     async def _finish(self, slot: Slot, session: Session, outcome: Awaitable[Result]) -> Answer:
         try:
@@ -84,7 +86,7 @@ class Runtime(Workspace):
     def _keep(self, slot: Slot, session: Session) -> None:
         """Store what a command left behind, unless the topic was closed by or during it."""
         if slot.session is session:
-            self.save(session)
+            self.topics.save(session)
 
 
 def _failure(session: Session, error: Exception) -> Answer:

@@ -121,8 +121,8 @@ class App:
     def _health(self, _request: HttpRequest) -> HttpResponse:
         held = {
             "ok": True,
-            "users": len(self.runtime.users),
-            "sessions": self.runtime.session_count(),
+            "users": len(self.runtime.topics.users),
+            "sessions": self.runtime.topics.session_count(),
             "status": "ok",
             "uptime": int((monotonic() - self._started) * 1000),
             "activeRuns": self.runs.active_runs,

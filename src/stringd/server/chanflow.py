@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
+from stringd.runtime.topics.call import Caller
 from stringd.server.exec import require_user, working_directory
 from stringd.server.http.messages import CORS_HEADERS, HttpError, HttpRequest, HttpResponse
 from stringd.server.turns import TopicTurns
@@ -69,7 +70,9 @@ class ChanFlowEndpoint:
                 for index in indexes:
                     block = blocks[index]
                     assert isinstance(block, chanflow.Block)
-                    result = await self._turns.run(user_id, parse_topic(topic), block.payload, cwd)
+                    result = await self._turns.run(
+                        user_id, parse_topic(topic), block.payload, Caller(cwd)
+                    )
                     replies[index] = _reply(topic, result)
 
         await asyncio.gather(*(run_lane(topic, indexes) for topic, indexes in lanes.items()))

@@ -17,6 +17,7 @@ from stringd.runtime.errors import (
     UnknownUserError,
 )
 from stringd.runtime.runtime import Answer
+from stringd.runtime.topics.call import Caller
 from stringd.server.http.messages import (
     CORS_HEADERS,
     ClientGone,
@@ -63,7 +64,7 @@ class ExecEndpoint:
         except HttpError as error:
             self._log.info("exec.validation", status=error.status, error=error)
             raise
-        slot = self._runtime.slot(user_id, command.topic)
+        slot = self._runtime.topics.slot(user_id, command.topic)
         if slot.queue.busy:
             return self._run_beside(request, command, slot) or self._queue(request, command, slot)
         slot.queue.enter()
@@ -75,15 +76,15 @@ class ExecEndpoint:
         """Run the command now that it has its turn; most commands answer at once."""
         started = perf_counter() if self._log.enabled else 0.0
         try:
-            answer = self._runtime.execute(slot, command.text, command.cwd)
+            answer = self._runtime.execute(slot, command.text, Caller(command.cwd))
         except UnknownUserError as error:
-            self._runtime.leave(slot)
+            self._runtime.topics.leave(slot)
             raise HttpError(401, str(error)) from error
         except BaseException:
-            self._runtime.leave(slot)
+            self._runtime.topics.leave(slot)
             raise
         if isinstance(answer, Answer):
-            self._runtime.leave(slot)
+            self._runtime.topics.leave(slot)
             return self._response(command, answer, started)
         # What takes time shows at once that it runs.
         request.peer.stream(_HEAD)
@@ -94,7 +95,7 @@ class ExecEndpoint:
     ) -> Awaitable[HttpResponse] | None:
         """Answer what speaks to the running command; None when this must wait instead."""
         started = perf_counter()
-        answer = self._runtime.beside(slot, command.text, command.cwd)
+        answer = self._runtime.beside(slot, command.text, Caller(command.cwd))
         if answer is None:
             return None
         request.peer.stream(_HEAD)
@@ -131,7 +132,7 @@ class ExecEndpoint:
         try:
             return await self._answer(command, answer, started)
         finally:
-            self._runtime.leave(slot)
+            self._runtime.topics.leave(slot)
 
     async def _answer(
         self, command: ExecCommand, answer: Awaitable[Answer], started: float
@@ -166,7 +167,7 @@ def require_user(runtime: "Runtime", request: HttpRequest) -> str:
     user_id = request.header(b"x-user-id")
     if not user_id:
         raise HttpError(400, "X-User-Id header required")
-    if runtime.users.get(user_id) is None:
+    if runtime.topics.users.get(user_id) is None:
         raise HttpError(401, f"Unknown user: {user_id}")
     return user_id
 

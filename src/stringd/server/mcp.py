@@ -88,10 +88,10 @@ class McpEndpoint:
             user_id = caller(request.headers, request.query).user_id
         except BodyError as error:
             raise HttpError(400, str(error)) from error
-        if self._runtime.users.get(user_id) is None:
+        if self._runtime.topics.users.get(user_id) is None:
             home = Path(f"~/.string/users/{user_id}").expanduser()
             make_private_directory(home)
-            self._runtime.register(user_id, str(home))
+            self._runtime.topics.register(user_id, str(home))
 
 
 def _import_rooms() -> "ModuleType":

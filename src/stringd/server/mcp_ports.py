@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, unquote
 from stringd.client.gate import default_socket
 from stringd.mcp.ports import McpCaller, McpPorts, ResourcePage, RunsGoneError
 from stringd.mcp.server import McpServer
+from stringd.runtime.topics.call import Caller
 from stringd.server.exec import working_directory
 from stringd.wire.body import BodyError
 from stringd.wire.runs.codec import decode_message, encode_request
@@ -33,7 +34,7 @@ def assemble(
     """The MCP server of this daemon; `hold` is how many seconds a call may last."""
     ports = McpPorts(
         DaemonCommands(runtime, turns),
-        DaemonRuns(runs, runtime.settings.data_dir),
+        DaemonRuns(runs, runtime.services.settings.data_dir),
         hold,
         default_socket(),
     )
@@ -72,11 +73,11 @@ class DaemonCommands:
         self._turns = turns
 
     async def run(self, caller: McpCaller, topic: str, cmd: str) -> "Result":
-        return await self._turns.run(caller.user_id, parse_topic(topic), cmd, caller.cwd)
+        return await self._turns.run(caller.user_id, parse_topic(topic), cmd, Caller(caller.cwd))
 
     def pages(self, caller: McpCaller) -> list[ResourcePage]:
         found = []
-        for slot in self._runtime.sessions(caller.user_id):
+        for slot in self._runtime.topics.sessions(caller.user_id):
             meta = slot.session.meta() if slot.session else None
             if meta is not None:
                 found.append(ResourcePage(slot.topic.canonical, meta.uri, meta.title))

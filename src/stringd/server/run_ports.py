@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from stringd.client.daemon import default_home, setting
 from stringd.runs.tools.context import DaemonPorts, WebFormat
 from stringd.runs.tools.output import ToolFailure
+from stringd.runtime.topics.call import Caller
 from stringd.wire.result import response_text
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
@@ -20,7 +21,7 @@ def run_ports(runtime: "Runtime", turns: "TopicTurns") -> DaemonPorts:
         string=DaemonTopics(runtime, turns),
         privileged=ask_gate,
         html=page_text,
-        fetcher=runtime.fetcher,
+        fetcher=runtime.services.fetcher,
     )
 
 
@@ -49,13 +50,13 @@ class DaemonTopics:
             parsed = parse_topic(topic)
         except InvalidTopicError as error:
             raise ToolFailure("not_found", str(error)) from None
-        result = await self._turns.run(self._user(), parsed, command, str(cwd))
+        result = await self._turns.run(self._user(), parsed, command, Caller(str(cwd)))
         return response_text(result)
 
     def _user(self) -> str:
         user_id = setting("USER")[1] or "default"
-        if self._runtime.users.get(user_id) is None:
-            self._runtime.users.register(user_id, default_home(user_id))
+        if self._runtime.topics.users.get(user_id) is None:
+            self._runtime.topics.register(user_id, default_home(user_id))
         return user_id
 
 

@@ -26,7 +26,7 @@ class SessionEndpoints:
     def list(self, request: HttpRequest) -> HttpResponse:
         query = parse_qs(request.query.decode("utf-8", "replace"))
         wanted = query.get("user_id", [""])[0].strip() or None
-        slots = self._runtime.sessions(wanted)
+        slots = self._runtime.topics.sessions(wanted)
         return json_response(200, {"sessions": [_item(slot) for slot in slots]})
 
     def create(self, request: HttpRequest) -> HttpResponse:
@@ -35,14 +35,14 @@ class SessionEndpoints:
             user_id = fields.text("user_id")
             if user_id is None:
                 raise BodyError("user_id required")
-            if self._runtime.users.get(user_id) is None:
+            if self._runtime.topics.users.get(user_id) is None:
                 raise HttpError(401, f"Unknown user: {user_id}")
             topic = parse_topic(fields.text("topic"))
         except (BodyError, InvalidTopicError) as error:
             raise HttpError(400, str(error)) from error
-        slot = self._runtime.slot(user_id, topic)
+        slot = self._runtime.topics.slot(user_id, topic)
         created = slot.session is None
-        self._runtime.session(slot)
+        self._runtime.topics.session(slot)
         if created:
             self._log.info("session.create", userId=user_id, topic=topic)
         body = {"user_id": user_id, "topic": topic.canonical, "topic_type": topic.type}
@@ -56,7 +56,7 @@ class SessionEndpoints:
             topic = parse_topic(raw)
         except InvalidTopicError:
             return json_response(200, {"user_id": user_id, "topic": raw, "deleted": False})
-        session = self._runtime.forget(user_id, topic)
+        session = self._runtime.topics.forget(user_id, topic)
         if session is not None:
             await session.release()
             self._log.info("session.delete", userId=user_id, topic=topic)

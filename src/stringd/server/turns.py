@@ -9,6 +9,7 @@ from stringd.wire.result import Result
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
+    from stringd.runtime.topics.call import Caller
     from stringd.runtime.topics.session import Slot
     from stringd.wire.topic import Topic
 
@@ -21,10 +22,10 @@ class TopicTurns:
         self._queue_timeout = queue_timeout
         self._running: set[asyncio.Task[Result]] = set()
 
-    async def run(self, user_id: str, topic: "Topic", text: str, cwd: str | None) -> Result:
+    async def run(self, user_id: str, topic: "Topic", text: str, caller: "Caller") -> Result:
         """Run one command. Cancelled while it waits, it never runs; once it runs, it goes on."""
-        slot = self._runtime.slot(user_id, topic)
-        beside = self._runtime.beside(slot, text, cwd) if slot.queue.busy else None
+        slot = self._runtime.topics.slot(user_id, topic)
+        beside = self._runtime.beside(slot, text, caller) if slot.queue.busy else None
         if beside is not None:
             return (await beside).result
         try:
@@ -35,16 +36,16 @@ class TopicTurns:
             return Result.error("QUEUE_FULL", slot.crowded)
         except QueueTimeoutError as error:
             return Result.error("QUEUE_TIMEOUT", str(error))
-        task = asyncio.ensure_future(self._execute(slot, text, cwd))
+        task = asyncio.ensure_future(self._execute(slot, text, caller))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def _execute(self, slot: "Slot", text: str, cwd: str | None) -> Result:
+    async def _execute(self, slot: "Slot", text: str, caller: "Caller") -> Result:
         try:
-            answer = self._runtime.execute(slot, text, cwd)
+            answer = self._runtime.execute(slot, text, caller)
             return (answer if isinstance(answer, Answer) else await answer).result
         except UnknownUserError as error:
             return Result.error("INVALID_TARGET", str(error))
         finally:
-            self._runtime.leave(slot)
+            self._runtime.topics.leave(slot)

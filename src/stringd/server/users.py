@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from stringd.runtime.workspace import release_all
+from stringd.runtime.topics.topics import release_all
 from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
 from stringd.wire.body import BodyError, JsonObject, parse_object
 
@@ -21,7 +21,7 @@ class UserEndpoints:
         self._log = log
 
     def list(self, _request: HttpRequest) -> HttpResponse:
-        return json_response(200, {"users": list(self._runtime.users)})
+        return json_response(200, {"users": list(self._runtime.topics.users)})
 
     async def register(self, request: HttpRequest) -> HttpResponse:
         fields = body_fields(request)
@@ -35,7 +35,7 @@ class UserEndpoints:
                 raise BodyError("allowed_paths must be absolute paths")
         except BodyError as error:
             raise HttpError(400, str(error)) from error
-        registration, stale = self._runtime.register(user_id, home, allowed)
+        registration, stale = self._runtime.topics.register(user_id, home, allowed)
         await release_all(stale)
         created = registration.created
         self._log.info("user.register" if created else "user.update", userId=user_id, home=home)
@@ -43,7 +43,7 @@ class UserEndpoints:
 
     async def delete(self, request: HttpRequest) -> HttpResponse:
         user_id = request.path.removeprefix(PATH)
-        deleted, stale = self._runtime.remove_user(user_id)
+        deleted, stale = self._runtime.topics.remove_user(user_id)
         await release_all(stale)
         self._log.info("user.delete", userId=user_id, deleted=deleted)
         return json_response(200, {"user_id": user_id, "deleted": deleted})

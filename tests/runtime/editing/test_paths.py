@@ -8,7 +8,7 @@ from stringd.runtime.editing.paths import locate
 from stringd.runtime.errors import CommandError
 from stringd.runtime.runtime import Runtime
 from stringd.runtime.settings import RuntimeSettings
-from stringd.runtime.topics.call import Call
+from stringd.runtime.topics.call import Call, Caller
 from stringd.runtime.topics.line import parse_line
 from stringd.wire.topic import parse_topic
 
@@ -24,13 +24,14 @@ class World:
             path.mkdir()
             (path / "page.md").write_text("# Page\n", encoding="utf-8")
         runtime = Runtime(RuntimeSettings(self.data))
-        runtime.register("u", str(self.home), [str(self.allowed)])
-        self.session = runtime.session(runtime.slot("u", parse_topic("main")))
+        runtime.topics.register("u", str(self.home), [str(self.allowed)])
+        self.session = runtime.topics.session(runtime.topics.slot("u", parse_topic("main")))
         self.runtime = runtime
 
     def call(self, cwd: Path | None = None) -> Call:
         told = str(cwd) if cwd else None
-        return Call(self.runtime, self.session, parse_line("/open x"), told)
+        runtime, line = self.runtime, parse_line("/open x")
+        return Call(runtime.services, runtime.topics, self.session, line, Caller(told))
 
     def refused(self, typed: str, cwd: Path | None = None) -> str:
         with pytest.raises(CommandError) as refusal:

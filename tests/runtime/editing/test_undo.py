@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runtime.editing import undo_store
+from stringd.runtime.topics import undo_store
 from stringd.runtime.topics.session import Session
 from stringd.runtime.topics.users import User
 from stringd.wire.topic import parse_topic

@@ -344,7 +344,7 @@ REFUSED = "a public page may not lead to the private address 127.0.0.2"
 
 async def say(runtime: Runtime, text: str) -> str:
     """Run a command in-process, where 127.0.0.1 can be made to count as the public internet."""
-    answer = runtime.execute(runtime.slot("u", parse_topic("main")), text)
+    answer = runtime.execute(runtime.topics.slot("u", parse_topic("main")), text)
     result = (answer if isinstance(answer, Answer) else await answer).result
     return response_text(result)
 
@@ -367,9 +367,9 @@ async def test_nothing_public_leads_to_a_private_address(tmp_path: Path, web: We
     )
     (tmp_path / "a.md").write_text(f"[!nav:site]({web.url}/m)\n[@own Own]({PRIVATE}?own)\n")
     (tmp_path / "i.md").write_text(f"[!include:i]({web.url}/i)\n[@own Own]({PRIVATE}?own)\n")
-    runtime = Runtime(RuntimeSettings(tmp_path / "data"))
-    runtime.fetcher = Fetcher(lambda address: "public" if address == "127.0.0.1" else "private")
-    runtime.register("u", str(tmp_path))
+    fetcher = Fetcher(lambda address: "public" if address == "127.0.0.1" else "private")
+    runtime = Runtime(RuntimeSettings(tmp_path / "data"), fetcher)
+    runtime.topics.register("u", str(tmp_path))
     try:
         assert (await say(runtime, f"/open {web.url}/p")).startswith(f"Opened {web.url}/p\n")
         for target in ("@dev", "@auto", "@m.in", "//127.0.0.2:9/x", f"{web.url}/r"):

@@ -5,17 +5,14 @@ from stringd.actions.errors import ActionError
 from stringd.actions.run import ActionCaller, ActionText, DocumentAnswer, Help, Outcome, run_action
 from stringd.actions.schema import listing, schema
 from stringd.documents import Action, render_text
-from stringd.runtime.commands.open import visit
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.mounts import tool_caller
 from stringd.runtime.pages.action_context import place_of
 from stringd.runtime.pages.action_page import page_of
 from stringd.runtime.pages.shortcuts import known_shortcuts
-from stringd.runtime.pages.show import current_page, load_local
-from stringd.runtime.pages.target import WebAddress, resolve
-from stringd.runtime.pages.web import load_web
+from stringd.runtime.pages.show import current_page, open_app_page, visit
 from stringd.runtime.topics.call import Call
-from stringd.runtime.topics.location import Location, Page
+from stringd.runtime.topics.location import Page
 from stringd.wire.result import Result
 
 _HELP = frozenset({"", "--help", "-h"})
@@ -92,13 +89,7 @@ async def open_page(call: Call) -> Page:
         return current_page(call)
     if session.topic.type != "app":
         raise CommandError("INVALID_TARGET", "No document open. Use /open <uri> first.")
-    address = resolve(call, f"app:{session.topic.name.partition(':')[0]}")
-    if isinstance(address, WebAddress):
-        page = await load_web(call, address.url, may_be_private=address.may_be_private)
-    else:
-        page = await load_local(call, address)
-    session.location = Location.of(page)
-    return page
+    return await open_app_page(call)
 
 
 def argument_text(call: Call) -> str:
@@ -152,7 +143,7 @@ async def _outcome(
         tool_caller(call, page) if action.method == "MCP" else None,
     )
     try:
-        return await run_action(call.runtime.engine, action, arguments, caller)
+        return await run_action(call.services.engine, action, arguments, caller)
     except ActionError as error:
         helps = page.requirements is not None and error.setup
         setup = f"\n\nSetup info: /open {page.requirements}" if helps else ""

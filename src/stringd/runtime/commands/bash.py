@@ -25,8 +25,8 @@ from stringd.runtime.shell.shell import Shell
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
+    from stringd.runtime.settings import RuntimeSettings
     from stringd.runtime.topics.session import Session
-    from stringd.runtime.workspace import Workspace
 
 DEFAULT_WAIT_SECONDS: Final = 30.0
 MAX_WAIT_SECONDS: Final = 3600.0
@@ -47,7 +47,7 @@ _HELP: Final = (
 class BashCall(NamedTuple):
     """One message to a bash topic; `text` is what follows a `//name`, or all of plain input."""
 
-    runtime: "Workspace"
+    settings: "RuntimeSettings"
     session: "Session"
     text: str
     cwd: str | None
@@ -63,7 +63,9 @@ class BashCall(NamedTuple):
         return self.cwd or self.session.user.home
 
 
-async def bash(runtime: "Workspace", session: "Session", text: str, cwd: str | None) -> Result:
+async def bash(
+    settings: "RuntimeSettings", session: "Session", text: str, cwd: str | None
+) -> Result:
     """Answer one message to a bash topic. Raises `CommandError`."""
     if not text.strip():
         raise CommandError("COMMAND_UNSUPPORTED", "Empty input.")
@@ -72,7 +74,7 @@ async def bash(runtime: "Workspace", session: "Session", text: str, cwd: str | N
     if match is not None:
         handler = _meta_command(match["name"])
         text = match["rest"].removeprefix("\n").removesuffix("\n")
-    call = BashCall(runtime, session, text, cwd)
+    call = BashCall(settings, session, text, cwd)
     if call.shell is not None:
         call.shell.successor_directory = call.start_directory
     try:
@@ -194,7 +196,7 @@ def reply_result(reply: ShellReply) -> Result:
 
 
 async def _fresh_shell(call: BashCall) -> Shell:
-    settings, home = call.runtime.settings, call.session.user.home
+    settings, home = call.settings, call.session.user.home
     shell = Shell.launch(
         home=home,
         cwd=call.start_directory,

@@ -32,7 +32,7 @@ async def exec_(call: Call) -> Result:
     # A topic closed meanwhile ends it.
     session.shell = running
     try:
-        return reply_result(await running.reply(call.runtime.settings.bash_timeout))
+        return reply_result(await running.reply(call.services.settings.bash_timeout))
     finally:
         if session.shell is running:
             session.shell = None

@@ -6,11 +6,9 @@ from typing import Final
 from stringd.documents import NO_LINKS, Menu, menu_line, nav_scaffold
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.load import absolute_target
-from stringd.runtime.pages.show import current_page, load_local
-from stringd.runtime.pages.target import WebAddress, resolve
-from stringd.runtime.pages.web import load_web
+from stringd.runtime.pages.show import current_page, open_app_page
 from stringd.runtime.topics.call import Call
-from stringd.runtime.topics.location import Location, Page
+from stringd.runtime.topics.location import Page
 from stringd.wire.result import Result
 
 _PREVIEWED: Final = 3
@@ -30,14 +28,8 @@ def nav(call: Call) -> Result | Awaitable[Result]:
 
 
 async def _answer_in_app(call: Call) -> Result:
-    """An app topic stands in its app even before `/open`; nothing runs."""
-    address = resolve(call, f"app:{call.session.topic.name.partition(':')[0]}")
-    if isinstance(address, WebAddress):
-        page = await load_web(call, address.url)
-    else:
-        page = await load_local(call, address)
-    call.session.location = Location.of(page)
-    return _answer(call, page)
+    """An app topic is at its app even before `/open`; nothing runs."""
+    return _answer(call, await open_app_page(call))
 
 
 def _answer(call: Call, page: Page) -> Result:

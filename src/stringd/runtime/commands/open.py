@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from stringd.documents import DocumentError, lines_text
+from stringd.runtime.commands.act import run_default
 from stringd.runtime.commands.edit import edit
 from stringd.runtime.commands.edit_target import unquoted
 from stringd.runtime.commands.ls import list_directory
@@ -17,7 +18,15 @@ from stringd.runtime.packages.mcp_app import SCHEME
 from stringd.runtime.packages.mounts import open_resource
 from stringd.runtime.pages.load import load_file
 from stringd.runtime.pages.shortcuts import known_shortcuts, resolve_shortcut
-from stringd.runtime.pages.show import current_page, reload, show, shown
+from stringd.runtime.pages.show import (
+    check_block,
+    current_page,
+    go_to,
+    reload,
+    show,
+    shown,
+    visit,
+)
 from stringd.runtime.pages.target import Destination, WebAddress, destination
 from stringd.runtime.pages.web import load_web, may_have_web_parts, with_web_parts
 from stringd.runtime.topics.call import Call
@@ -114,22 +123,6 @@ def source(call: Call) -> Result:
     return Result.page(f"[source: {document.uri}]", document.original)
 
 
-def visit(call: Call, page: Page, block: str | None) -> str:
-    """Make a loaded page current, push the previous one, and render it."""
-    if block is not None and not page.document.has_block(block):
-        raise _no_such_block(call, page, block)
-    return show(call, _go(call, page, block))
-
-
-def _go(call: Call, page: Page, block: str | None) -> Location:
-    session = call.session
-    if session.location is not None:
-        session.history.push(session.location)
-    session.location = Location.of(page, block)
-    session.directory = None
-    return session.location
-
-
 def _resource(call: Call, target: str) -> str | None:
     """The address of a mounted server's resource, if the target is one or stands for one."""
     named = resolve_shortcut(call.session, target[1:]) if target.startswith("@") else target
@@ -148,8 +141,8 @@ def _open_here(call: Call, going: Destination) -> Result:
     message = f"Opened {call.session.shown(page.uri)}{going.part}"
     if going.lines is not None:
         return Result.page(message, _lines(page, going, call.session.shown(page.uri)))
-    if block is not None and not page.document.has_block(block):
-        raise _no_such_block(call, page, block)
+    if block is not None:
+        check_block(call, page, block)
     call.session.location = Location.of(page, block)
     return Result.page(message, show(call, call.session.location))
 
@@ -219,7 +212,7 @@ def _opened(call: Call, page: Page, going: Destination) -> Result:
         text = visit(call, page, going.block)
     else:
         text = _lines(page, going, going.typed)
-        _go(call, page, None)
+        go_to(call, page, None)
         call.session.auto_shortcuts = {}
     message = f"Opened {call.session.shown(page.uri)}{going.part}"
     return Result.page(f"{message}\n{page.notice}" if page.notice else message, text)
@@ -239,9 +232,9 @@ async def with_default_action(call: Call, result: Result) -> Result:
     assert location.page is not None
     document = location.page.document
     action = document.actions.get(document.default_action or "")
-    if action is None or call.runtime.run_default is None:
+    if action is None:
         return result
-    output = await call.runtime.run_default(call, action)
+    output = await run_default(call, action)
     if output is None:
         return result
     return Result.page(result.message, f"{result.content}\n\n---\n\n{output}")
@@ -268,13 +261,6 @@ def _url_hint(call: Call) -> str:
     shown = ", ".join(names[:_SHORTCUTS_SHOWN])
     rest = f", +{more} more (run /info)" if more > 0 else ""
     return f"Recovery: Verify the URL, or use a shortcut from the current page: {shown}{rest}"
-
-
-def _no_such_block(call: Call, page: Page, block: str) -> CommandError:
-    ids = page.document.block_ids
-    known = f"Available blocks: {', '.join(ids)}" if ids else "This document has no blocks."
-    shown = call.session.shown(page.uri)
-    return CommandError("BLOCK_NOT_FOUND", f"Block not found: #{block} in {shown}\n{known}")
 
 
 def _existing_block(page: Page, block: str | None) -> str | None:

@@ -84,7 +84,7 @@ async def uninstall(call: Call) -> Result:
         raise CommandError("NOT_FOUND", f"Package not found: {name}")
     kind, uri = entry
     closed = await _close_topics(call, name, uri, package_directory(home, name))
-    await call.runtime.mcp.stop_app(home, name)
+    await call.services.mcp.stop_app(home, name)
     message = f"Uninstalled {kind}:{name}"
     if closed:
         noun = "session" if len(closed) == 1 else "sessions"
@@ -160,7 +160,7 @@ async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
 
 def _installed(call: Call, package: Package, path: Path) -> Result:
     """Report it; topics that show an earlier state load it anew with their next command."""
-    for slot in call.runtime.sessions(call.session.user.id):
+    for slot in call.topics.sessions(call.session.user.id):
         location = slot.session.location if slot.session else None
         if location is not None and location.uri == path.as_uri():
             location.page = None
@@ -176,11 +176,11 @@ async def _close_topics(call: Call, name: str, uri: str, directory: Path) -> lis
     """Close every topic that shows a package; their names."""
     user = call.session.user.id
     closed: list[str] = []
-    for slot in list(call.runtime.sessions(user)):
+    for slot in list(call.topics.sessions(user)):
         session = slot.session
         if session is None or not _shows(session, name, uri, directory):
             continue
-        forgotten = call.runtime.forget(user, session.topic)
+        forgotten = call.topics.forget(user, session.topic)
         if forgotten is not None:
             await forgotten.release()
             closed.append(str(session.topic))

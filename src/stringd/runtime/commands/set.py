@@ -15,7 +15,7 @@ def set_(call: Call) -> Result:
     scope = None
     if kept:
         session = call.session
-        use_keyring = call.runtime.settings.use_keyring
+        use_keyring = call.services.settings.use_keyring
         place = scopes.store(session.user.home, session.topic, kept, use_keyring=use_keyring)
         scope = place.name
     call.session.variables.update(
@@ -26,7 +26,7 @@ def set_(call: Call) -> Result:
 
 def _listing(call: Call) -> Result:
     session = call.session
-    show = call.runtime.settings.show_secrets
+    show = call.services.settings.show_secrets
     rows = [f'{{{name}}} = "{value}"' for name, value in session.variables.items()]
     rows += [
         f'${name} = "{scopes.masked(value, show=show)}"'
@@ -42,5 +42,5 @@ def _echo(call: Call, item: Assignment, scope: str | None) -> str:
         return f"{name} = ({lines} lines)"
     if not item.persistent:
         return f'{name} = "{item.value}"'
-    shown = scopes.masked(item.value, show=call.runtime.settings.show_secrets)
+    shown = scopes.masked(item.value, show=call.services.settings.show_secrets)
     return f'{name} = "{shown}"' if item.fenced else f'{name} = "{shown}" ({scope})'

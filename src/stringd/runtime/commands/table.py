@@ -1,7 +1,7 @@
 """The table of commands. A new command is a handler in a module here and one entry below."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.runtime.commands import (
     act,
@@ -20,85 +20,105 @@ from stringd.runtime.commands import open as open_command
 from stringd.runtime.commands import set as set_command
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.show import wake
-from stringd.runtime.topics.call import Call
+from stringd.runtime.topics.call import Call, Caller
 from stringd.runtime.topics.line import CommandLine, parse_line
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
+    from stringd.runtime.services import Services
     from stringd.runtime.topics.session import Session
-    from stringd.runtime.workspace import Workspace
+    from stringd.runtime.topics.topics import Topics
 
 Handler = Callable[[Call], Result | Awaitable[Result]]
 
-COMMANDS: Final[dict[str, Handler]] = {
-    "help": help_command.help_,
-    "open": open_command.open_,
-    "back": open_command.back,
-    "refresh": open_command.refresh,
-    "nav": menus.nav,
-    "source": open_command.source,
-    "write": edit.write,
-    "append": edit.append,
-    "edit": edit.edit,
-    "replace": edit.replace,
-    "verify": edit.verify,
-    "undo": edit.undo,
-    "info": info.info,
-    "set": set_command.set_,
-    "close": topics.close,
-    "ls": ls.ls,
-    "exec": exec_command.exec_,
-    "topics": topics.topics,
-    "sessions": topics.topics,
-    "session": topics.session,
-    "act": act.act,
-    "action": act.act,
-    "install": packages.install,
-    "uninstall": packages.uninstall,
+
+class Command(NamedTuple):
+    """A command's handler, and what the runtime has to know about it."""
+
+    handler: Handler
+    reads_only: bool = False
+    """It changes nothing that must be stored: the hot path."""
+
+
+COMMANDS: Final[dict[str, Command]] = {
+    "help": Command(help_command.help_, reads_only=True),
+    "open": Command(open_command.open_),
+    "back": Command(open_command.back),
+    "refresh": Command(open_command.refresh),
+    "nav": Command(menus.nav),
+    "source": Command(open_command.source, reads_only=True),
+    "write": Command(edit.write),
+    "append": Command(edit.append),
+    "edit": Command(edit.edit),
+    "replace": Command(edit.replace),
+    "verify": Command(edit.verify),
+    "undo": Command(edit.undo),
+    "info": Command(info.info, reads_only=True),
+    "set": Command(set_command.set_),
+    "close": Command(topics.close),
+    "ls": Command(ls.ls, reads_only=True),
+    "exec": Command(exec_command.exec_),
+    "topics": Command(topics.topics, reads_only=True),
+    "sessions": Command(topics.topics, reads_only=True),
+    "session": Command(topics.session),
+    "act": Command(act.act),
+    "action": Command(act.act),
+    "install": Command(packages.install),
+    "uninstall": Command(packages.uninstall),
 }
 
-FAMILIES: Final[dict[str, Handler]] = {
-    "act.": act.act,
-    "action.": act.act,
-    "tool:": tools.tool,
+FAMILIES: Final[dict[str, Command]] = {
+    "act.": Command(act.act),
+    "action.": Command(act.act),
+    "tool:": Command(tools.tool),
 }
 """Commands that carry a name of their own: `/act.search`."""
+_PAGE_ACTION: Final = Command(act.act)
+
+
+class Dispatched(NamedTuple):
+    """What a command answers, at once or later."""
+
+    outcome: Result | Awaitable[Result]
+    reads_only: bool = False
 
 
 def dispatch(
-    runtime: "Workspace", session: "Session", text: str, cwd: str | None
-) -> Result | Awaitable[Result]:
+    services: "Services", topics: "Topics", session: "Session", text: str, caller: Caller
+) -> Dispatched:
     """Route one command to its handler. Raises `CommandError` when there is none."""
     if session.topic.type == "bash":
-        return bash.bash(runtime, session, text, cwd)
-    call = Call(runtime, session, parse_line(text), cwd)
+        return Dispatched(bash.bash(services.settings, session, text, caller.cwd))
+    call = Call(services, topics, session, parse_line(text), caller)
     if session.location is not None and session.location.page is None:
-        return _handled_awake(call)
-    return _handled(call)
+        return Dispatched(_handled_awake(call))
+    command = _command(call)
+    return Dispatched(command.handler(call), command.reads_only)
 
 
 async def _handled_awake(call: Call) -> Result:
     """The document decides which actions are commands, so it is loaded first."""
     await wake(call)
-    outcome = _handled(call)
+    outcome = _command(call).handler(call)
     return outcome if isinstance(outcome, Result) else await outcome
 
 
-def _handled(call: Call) -> Result | Awaitable[Result]:
+def _command(call: Call) -> Command:
+    """What a line names. Raises `CommandError`."""
     line = call.line
-    handler = COMMANDS.get(line.name) or _family(call.session, line)
-    if handler is None:
+    command = COMMANDS.get(line.name) or _family(call.session, line)
+    if command is None:
         raise CommandError(
             "COMMAND_UNSUPPORTED",
             f"Unknown command: /{line.typed}\nUse /info to see available commands.",
         )
-    return handler(call)
+    return command
 
 
-def _family(session: "Session", line: CommandLine) -> Handler | None:
-    """The handler of a prefixed name, or of the short form `/<id>` of this page's actions."""
-    for prefix, handler in FAMILIES.items():
+def _family(session: "Session", line: CommandLine) -> Command | None:
+    """The command of a prefixed name, or of the short form `/<id>` of this page's actions."""
+    for prefix, command in FAMILIES.items():
         if line.name.startswith(prefix):
-            return handler
+            return command
     page = session.location.page if session.location else None
-    return act.act if page is not None and line.typed in page.document.actions else None
+    return _PAGE_ACTION if page is not None and line.typed in page.document.actions else None

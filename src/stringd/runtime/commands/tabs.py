@@ -26,21 +26,22 @@ async def open_in_tab(call: Call, text: str, open_: Open) -> Result:
     slot = _fresh_slot(call, topic)
     slot.queue.enter()
     try:
-        session = call.runtime.session(slot)
+        session = call.topics.session(slot)
         session.variables.update(call.session.variables)
-        outcome = open_(Call(call.runtime, session, call.line._replace(argument=address), call.cwd))
+        line = call.line._replace(argument=address)
+        outcome = open_(call._replace(session=session, line=line))
         result = outcome if isinstance(outcome, Result) else await outcome
-        call.runtime.save(session)
+        call.topics.save(session)
     except CommandError:
-        call.runtime.forget(slot.user_id, slot.topic)
+        call.topics.forget(slot.user_id, slot.topic)
         raise
     finally:
-        call.runtime.leave(slot)
+        call.topics.leave(slot)
     return Result.page(f"{result.message}\nTopic: {slot.topic}", result.content or "")
 
 
 def _next_tab(call: Call) -> str:
-    taken = {slot.topic.canonical for slot in call.runtime.sessions(call.session.user.id)}
+    taken = {slot.topic.canonical for slot in call.topics.sessions(call.session.user.id)}
     number = 1
     while f"web:tab_{number}" in taken:
         number += 1
@@ -58,7 +59,7 @@ def _topic(name: str) -> Topic:
 
 
 def _fresh_slot(call: Call, topic: Topic) -> Slot:
-    slot = call.runtime.slot(call.session.user.id, topic)
+    slot = call.topics.slot(call.session.user.id, topic)
     if not slot.idle:
         raise CommandError(
             "CONFLICT",

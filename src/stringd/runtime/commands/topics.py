@@ -16,7 +16,7 @@ def topics(call: Call) -> Result:
         )
     slots = [
         slot
-        for slot in call.runtime.sessions(call.session.user.id)
+        for slot in call.topics.sessions(call.session.user.id)
         if not wanted or slot.topic.type == wanted
     ]
     if not slots:
@@ -33,7 +33,7 @@ async def session(call: Call) -> Result:
         return topics(call._replace(line=call.line._replace(argument=name)))
     if verb != "close":
         raise CommandError(None, f"Unknown session command: /session {verb}")
-    if sum(1 for _ in call.runtime.sessions(call.session.user.id)) <= 1:
+    if sum(1 for _ in call.topics.sessions(call.session.user.id)) <= 1:
         raise CommandError(None, "Cannot close last session.")
     topic = _topic(name) if name.strip() else call.session.topic
     await _forget(call, topic)
@@ -50,12 +50,12 @@ async def close(call: Call) -> Result:
     if shown is None:
         raise CommandError("INVALID_TARGET", "No document open.")
     await call.session.reset()
-    call.runtime.erase(call.session)
+    call.topics.erase(call.session)
     return Result.done(f"Closed: {shown}")
 
 
 async def _forget(call: Call, topic: Topic) -> None:
-    forgotten = call.runtime.forget(call.session.user.id, topic)
+    forgotten = call.topics.forget(call.session.user.id, topic)
     if forgotten is None:
         raise CommandError("NOT_FOUND", f"No such topic: {topic}\nUse /topics to see what is open.")
     # It may be the caller's own, whose reply must not show the document any more.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.documents import Diff, DocumentError, diff
 from stringd.documents.diffs import DEFAULT_CONTEXT, DEFAULT_MAX_LINES
-from stringd.runtime.editing import undo_store
 from stringd.runtime.editing.paths import FilePath
 from stringd.runtime.editing.text_file import (
     FileText,
@@ -18,6 +17,7 @@ from stringd.runtime.editing.text_file import (
     write_data,
 )
 from stringd.runtime.errors import CommandError
+from stringd.runtime.topics import undo_store
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -51,7 +51,7 @@ def edit_file(
 ) -> Edited:
     """Apply `change` to a file's text. Raises `CommandError`; the file is then untouched."""
     # Edits run in threads: between reading and renaming, no other edit may write.
-    with call.runtime.edits:
+    with call.services.edits:
         before = _read(file, rules)
         unread = before is not None and _changed_since(call, file, before)
         if before is not None:
@@ -80,7 +80,7 @@ def _write(
     """Write if the file is still as it was read, with the way back kept first."""
     if _read(file, rules) != before:
         raise _changed(file)
-    session, data_dir = call.session, call.runtime.settings.data_dir
+    session, data_dir = call.session, call.services.settings.data_dir
     content, encoded = undo_store.content_fields(before.data if before else b"")
     record = undo_store.UndoRecord(
         1,

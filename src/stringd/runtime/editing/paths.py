@@ -148,7 +148,7 @@ def _explicitly_relative(typed: str) -> bool:
 
 def _is_own_data(call: "Call", real: str, home: str) -> bool:
     """Whether a path is the daemon's. A home that was put inside its directory stays a home."""
-    data = call.runtime.data_root
+    data = call.services.data_root
     nested = home != data and _within(home, data)
     return _within(real, data) and not (nested and _within(real, home))
 

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from stringd.runtime.editing import undo_store
 from stringd.runtime.editing.edit import EditRules, _read
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import digest, write_data
 from stringd.runtime.errors import CommandError
+from stringd.runtime.topics import undo_store
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -24,8 +24,8 @@ def revert(call: "Call") -> Reverted:
 
     Raises `CommandError` when there is nothing to take back or the file changed since.
     """
-    data_dir = call.runtime.settings.data_dir
-    with call.runtime.edits:
+    data_dir = call.services.settings.data_dir
+    with call.services.edits:
         records = undo_store.steps(data_dir, call.session)
         if not records:
             raise CommandError("NOT_FOUND", "Nothing to undo.")

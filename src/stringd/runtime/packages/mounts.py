@@ -62,7 +62,7 @@ async def mount_server(call: "Call", raw_name: str, mount: Mount) -> Package:
     try:
         found = await _use(call, name, mount, _described)
     except ActionError as error:
-        await call.runtime.mcp.stop_app(call.session.user.home, name)
+        await call.services.mcp.stop_app(call.session.user.home, name)
         raise CommandError("COMMAND_UNSUPPORTED", error.message) from error
     title, instructions, tools, resources = found
     mount = msgspec.structs.replace(
@@ -139,11 +139,11 @@ async def _use(
         given = command_environment(os.environ, variables, {})
     else:
         given, mask = _headers(mount, variables, name)
-    if call.runtime.settings.show_secrets:
+    if call.services.settings.show_secrets:
         mask = NOTHING_HIDDEN
-    limit = call.runtime.settings.cli_action_timeout
+    limit = call.services.settings.cli_action_timeout
     try:
-        answer = await call.runtime.mcp.use(key, mount, given, ask, limit)
+        answer = await call.services.mcp.use(key, mount, given, ask, limit)
     except ActionError as error:
         raise ActionError(error.code, mask(error.message), setup=error.setup) from error
     return mask(answer) if isinstance(answer, str) else answer

@@ -97,7 +97,7 @@ async def fetch_github(call: "Call", place: GitHubPath) -> Fetchable:
 
 async def _contents(call: "Call", place: GitHubPath) -> dict[str, object] | list[dict[str, object]]:
     """GitHub's own description of a file or a directory. Raises `InstallError`."""
-    api = call.runtime.settings.github_api.rstrip("/")
+    api = call.services.settings.github_api.rstrip("/")
     url = f"{api}/repos/{place.owner}/{place.repo}/contents/{quote(place.path)}"
     if place.ref:
         url = f"{url}?ref={quote(place.ref, safe='')}"
@@ -182,7 +182,7 @@ async def _fetch(
         "GET", url, headers, timeout=_FETCH_SECONDS, may_be_private=may_be_private
     )
     try:
-        answer = await call.runtime.fetcher.fetch(request)
+        answer = await call.services.fetcher.fetch(request)
     except FetchError as error:
         raise InstallError(f"Cannot fetch {url}: {error}") from error
     if answer.truncated:

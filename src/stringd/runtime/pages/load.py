@@ -19,7 +19,7 @@ from stringd.documents import (
 )
 from stringd.documents.addresses import joined
 from stringd.runtime.editing.paths import FilePath, is_directory, is_file, locate
-from stringd.runtime.editing.text_file import read_text
+from stringd.runtime.editing.text_file import digest, read_text
 from stringd.runtime.errors import CommandError
 from stringd.runtime.topics.location import Page, is_web, path_of
 
@@ -34,7 +34,10 @@ def load_file(call: "Call", file: FilePath, *, again: bool = False) -> Page:
 
     Loaded `again` for a session that had it open, it is not read by anybody.
     """
-    loaded = call.runtime.documents.load(read_text(file), file.path.as_uri())
+    found = read_text(file)
+    loaded = call.services.documents.load(
+        found.text, file.path.as_uri(), lambda: digest(found.data), marked=found.marked
+    )
     if not again:
         call.session.seen_files.saw(file.real, loaded.digest)
     document = loaded.document

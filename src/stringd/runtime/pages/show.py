@@ -11,7 +11,8 @@ from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.mcp_app import SCHEME
 from stringd.runtime.packages.mounts import open_resource
 from stringd.runtime.pages.load import include_from_files, load_file
-from stringd.runtime.pages.web import included_web, reload_web, with_web_parts
+from stringd.runtime.pages.target import WebAddress, resolve
+from stringd.runtime.pages.web import included_web, load_web, reload_web, with_web_parts
 from stringd.runtime.topics.location import Location, Page, is_web, path_of
 from stringd.runtime.variables import scopes
 
@@ -59,6 +60,47 @@ async def reload(call: "Call", location: Location) -> Page:
     if is_web(location.uri):
         return await reload_web(call, location.place)
     return await load_local(call, _file(call, location))
+
+
+async def open_app_page(call: "Call") -> Page:
+    """The page of an app topic's own app, loaded without running anything.
+
+    Raises `CommandError`.
+    """
+    address = resolve(call, f"app:{call.session.topic.name.partition(':')[0]}")
+    if isinstance(address, WebAddress):
+        page = await load_web(call, address.url, may_be_private=address.may_be_private)
+    else:
+        page = await load_local(call, address)
+    call.session.location = Location.of(page)
+    return page
+
+
+def visit(call: "Call", page: Page, block: str | None) -> str:
+    """Make a loaded page current, push the previous one, and render it. Raises `CommandError`."""
+    if block is not None:
+        check_block(call, page, block)
+    return show(call, go_to(call, page, block))
+
+
+def go_to(call: "Call", page: Page, block: str | None) -> Location:
+    """Make a loaded page current; the previous one is where `/back` leads."""
+    session = call.session
+    if session.location is not None:
+        session.history.push(session.location)
+    session.location = Location.of(page, block)
+    session.directory = None
+    return session.location
+
+
+def check_block(call: "Call", page: Page, block: str) -> None:
+    """Raises `CommandError` when a page has no such block."""
+    if page.document.has_block(block):
+        return
+    ids = page.document.block_ids
+    known = f"Available blocks: {', '.join(ids)}" if ids else "This document has no blocks."
+    shown = call.session.shown(page.uri)
+    raise CommandError("BLOCK_NOT_FOUND", f"Block not found: #{block} in {shown}\n{known}")
 
 
 async def shown(call: "Call", location: Location) -> str:

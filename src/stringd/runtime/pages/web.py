@@ -76,7 +76,7 @@ class PageSource(NamedTuple):
         """An answer of 2xx. Raises `CommandError`."""
         if not is_web(url):
             raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {url}")
-        if not self.call.runtime.settings.http_loading:
+        if not self.call.services.settings.http_loading:
             raise CommandError("LOAD_ERROR", f"HTTP loading is disabled: {url}")
         request = FetchRequest(
             "GET",
@@ -86,7 +86,7 @@ class PageSource(NamedTuple):
             may_be_private=self.may_be_private,
         )
         try:
-            answer = await self.call.runtime.fetcher.fetch(request)
+            answer = await self.call.services.fetcher.fetch(request)
         except FetchError as error:
             raise CommandError("LOAD_ERROR", f"Network error fetching {url}: {error}") from error
         if answer.status == 404:

@@ -1,21 +1,32 @@
 """What a command handler receives."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.runtime.topics.line import CommandLine
 
 if TYPE_CHECKING:
+    from stringd.runtime.services import Services
     from stringd.runtime.topics.session import Session
-    from stringd.runtime.workspace import Workspace
+    from stringd.runtime.topics.topics import Topics
+
+
+class Caller(NamedTuple):
+    """Who sends a command. `cwd` is the directory its client vouches for."""
+
+    cwd: str | None = None
+
+
+ANYONE: Final = Caller()
 
 
 class Call(NamedTuple):
-    """One command in one session. `cwd` is the directory the client vouches for."""
+    """One command in one session."""
 
-    runtime: "Workspace"
+    services: "Services"
+    topics: "Topics"
     session: "Session"
     line: CommandLine
-    cwd: str | None
+    caller: Caller = ANYONE
 
     @property
     def argument(self) -> str:
@@ -24,3 +35,7 @@ class Call(NamedTuple):
     @property
     def body(self) -> str | None:
         return self.line.body
+
+    @property
+    def cwd(self) -> str | None:
+        return self.caller.cwd

@@ -3,51 +3,31 @@
 import asyncio
 import logging
 import sqlite3
-import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from os.path import realpath
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stringd.actions.run import Engine
-from stringd.net.fetch import Fetcher
-from stringd.runtime.editing import undo_store
 from stringd.runtime.errors import UnknownUserError
-from stringd.runtime.packages.mcp_servers import McpServers
-from stringd.runtime.pages.cache import DocumentCache
+from stringd.runtime.topics import undo_store
 from stringd.runtime.topics.session import Session, Slot
 from stringd.runtime.topics.store import SessionStore, restored
 from stringd.runtime.topics.users import Registration, UserRegistry
-from stringd.wire.topic import Topic, parse_topic
+from stringd.wire.topic import parse_topic
 
 if TYPE_CHECKING:
-    from stringd.runtime.settings import RuntimeSettings
+    from stringd.wire.topic import Topic
 
 logger = logging.getLogger("stringd.runtime")
 
 
-class Workspace:
+class Topics:
     """Every user with its topics, kept in memory and on disk."""
 
-    def __init__(self, settings: "RuntimeSettings") -> None:
-        self.settings = settings
-        self.users = UserRegistry(settings.data_dir)
-        self.fetcher = Fetcher()
-        self.mcp = McpServers()
-        self.engine = Engine(
-            self.fetcher.fetch,
-            settings.http_action_timeout,
-            settings.cli_action_timeout,
-            settings.show_secrets,
-        )
-        self.documents = DocumentCache()
-        self.edits = threading.Lock()
-        """Held while a file is changed."""
-        self.run_default: Callable[..., Awaitable[str | None]] | None = None
-        """Runs a page's default action after it is opened; a None answer shows nothing."""
+    def __init__(self, data_dir: Path) -> None:
+        self.users = UserRegistry(data_dir)
+        self._data_dir = data_dir
         self._slots: dict[str, dict[str, Slot]] = {}
-        self._store = SessionStore(settings.data_dir)
-        self.data_root = realpath(settings.data_dir)
-        """Where the daemon's own data really is."""
+        self._store = SessionStore(data_dir)
         self._restore()
 
     def register(
@@ -57,7 +37,7 @@ class Workspace:
         registration = self.users.register(user_id, home, allowed_paths)
         if registration.moved:
             self._store.delete_user(user_id)
-            undo_store.forget_user(self.settings.data_dir, user_id)
+            undo_store.forget_user(self._data_dir, user_id)
             return registration, self._forget_all(user_id)
         for slot in self._slots.get(user_id, {}).values():
             if slot.session is not None:
@@ -67,10 +47,10 @@ class Workspace:
     def remove_user(self, user_id: str) -> tuple[bool, list[Session]]:
         """Drop a user's record and state. The sessions returned must be released."""
         self._store.delete_user(user_id)
-        undo_store.forget_user(self.settings.data_dir, user_id)
+        undo_store.forget_user(self._data_dir, user_id)
         return self.users.remove(user_id), self._forget_all(user_id)
 
-    def slot(self, user_id: str, topic: Topic) -> Slot:
+    def slot(self, user_id: str, topic: "Topic") -> Slot:
         """The topic's place, made on first use."""
         slots = self._slots.get(user_id)
         if slots is None:
@@ -102,20 +82,20 @@ class Workspace:
     def session_count(self) -> int:
         return sum(1 for _ in self.sessions())
 
-    def forget(self, user_id: str, topic: Topic) -> Session | None:
+    def forget(self, user_id: str, topic: "Topic") -> Session | None:
         """Drop a topic's state. The session returned must be released; None when there was none."""
         slot = self._slots.get(user_id, {}).get(topic.canonical)
         if slot is None or slot.session is None:
             return None
         session, slot.session = slot.session, None
         self._store.delete(user_id, topic)
-        undo_store.forget(self.settings.data_dir, session)
+        undo_store.forget(self._data_dir, session)
         self._discard_if_idle(slot)
         return session
 
     def erase(self, session: Session) -> None:
         """Leave nothing on disk of what a closed topic held; the topic itself stays."""
-        undo_store.forget(self.settings.data_dir, session)
+        undo_store.forget(self._data_dir, session)
         self._store.delete(session.user.id, session.topic)
         session.stored = None
 
@@ -125,26 +105,19 @@ class Workspace:
         if slot.session is None:
             self._discard_if_idle(slot)
 
-    def _discard_if_idle(self, slot: Slot) -> None:
-        """Remove a slot that holds no session and runs nothing."""
-        slots = self._slots.get(slot.user_id)
-        if slots is not None and slot.idle and slots.get(slot.topic.canonical) is slot:
-            del slots[slot.topic.canonical]
-
-    async def close(self) -> None:
-        """Release every session; the daemon is stopping."""
-        users = list(self._slots)
-        await release_all(session for user_id in users for session in self._forget_all(user_id))
-        await self.mcp.close()
-        await self.fetcher.close()
-        self._store.close()
-
     def save(self, session: Session) -> None:
+        """Keep what a session remembers on disk."""
         try:
             self._store.save(session)
         except (sqlite3.Error, UnicodeEncodeError):
             # The reply is worth more than the memory of it; the next command tries again.
             logger.exception("cannot store session %s of %s", session.topic, session.user.id)
+
+    async def close(self) -> None:
+        """Release every session; the daemon is stopping."""
+        users = list(self._slots)
+        await release_all(session for user_id in users for session in self._forget_all(user_id))
+        self._store.close()
 
     def _restore(self) -> None:
         for user_id, name, state in self._store.rows():
@@ -160,6 +133,12 @@ class Workspace:
             slot.session = None
             self._discard_if_idle(slot)
         return sessions
+
+    def _discard_if_idle(self, slot: Slot) -> None:
+        """Remove a slot that holds no session and runs nothing."""
+        slots = self._slots.get(slot.user_id)
+        if slots is not None and slot.idle and slots.get(slot.topic.canonical) is slot:
+            del slots[slot.topic.canonical]
 
 
 async def release_all(sessions: Iterable[Session]) -> None:

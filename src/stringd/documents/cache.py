@@ -1,10 +1,10 @@
 """Documents parsed before: going back, refreshing and opening in another topic parse nothing."""
 
 import threading
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from stringd.documents import Document, parse
-from stringd.runtime.editing.text_file import FileText, digest
+from stringd.documents.document import Document, parse
 
 MAX_CHARACTERS: Final = 16 * 1024 * 1024
 """Of all cached sources together; a document larger than a quarter of it is never kept."""
@@ -17,10 +17,6 @@ class Loaded(NamedTuple):
     digest: bytes
     marked: bool
 
-    def is_of(self, file: FileText) -> bool:
-        """Whether the file still has this content."""
-        return self.document.source == file.text and self.marked == file.marked
-
 
 class DocumentCache:
     """The documents used last, one for each address: a changed file is another document."""
@@ -31,14 +27,19 @@ class DocumentCache:
         self._kept: dict[str, Loaded] = {}
         self._lock = threading.Lock()
 
-    def load(self, file: FileText, uri: str) -> Loaded:
-        """The document of a file that was just read."""
+    def load(
+        self, text: str, uri: str, digest: Callable[[], bytes], *, marked: bool = False
+    ) -> Loaded:
+        """The document of a file that was just read; `digest` is asked for when it is new.
+
+        `marked` tells whether a byte order mark precedes the text.
+        """
         with self._lock:
             found = self._take(uri)
         # Not while others wait: a large file takes a while.
-        if found is None or not found.is_of(file):
-            found = Loaded(parse(file.text, uri), digest(file.data), file.marked)
-        if len(file.text) <= self._limit // 4:
+        if found is None or found.document.source != text or found.marked != marked:
+            found = Loaded(parse(text, uri), digest(), marked)
+        if len(text) <= self._limit // 4:
             with self._lock:
                 self._put(uri, found)
         return found

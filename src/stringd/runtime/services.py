@@ -1,0 +1,43 @@
+"""What every command of the daemon shares."""
+
+import threading
+from dataclasses import dataclass, field
+from os.path import realpath
+from typing import Self
+
+from stringd.actions.run import Engine
+from stringd.documents.cache import DocumentCache
+from stringd.net.fetch import Fetcher
+from stringd.runtime.packages.mcp_servers import McpServers
+from stringd.runtime.settings import RuntimeSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Made once with the runtime, closed with it."""
+
+    settings: RuntimeSettings
+    fetcher: Fetcher
+    engine: Engine
+    mcp: McpServers
+    data_root: str
+    """Where the daemon's own data really is."""
+    documents: DocumentCache = field(default_factory=DocumentCache)
+    edits: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a file is changed."""
+
+    @classmethod
+    def of(cls, settings: RuntimeSettings, fetcher: Fetcher | None = None) -> Self:
+        fetcher = fetcher or Fetcher()
+        engine = Engine(
+            fetcher.fetch,
+            settings.http_action_timeout,
+            settings.cli_action_timeout,
+            settings.show_secrets,
+        )
+        return cls(settings, fetcher, engine, McpServers(), realpath(settings.data_dir))
+
+    async def close(self) -> None:
+        """End what is shared; no command runs any more."""
+        await self.mcp.close()
+        await self.fetcher.close()
