@@ -99,10 +99,12 @@ def test_a_file_system_without_nameless_files_is_written_to_all_the_same(
 ) -> None:
     opened = os.open
 
-    def no_nameless_files(path: Path, flags: int, mode: int = 0o777) -> int:
+    def no_nameless_files(
+        path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None
+    ) -> int:
         if flags & os.O_TMPFILE == os.O_TMPFILE:
             raise OSError(number, os.strerror(number))
-        return opened(path, flags, mode)
+        return opened(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", no_nameless_files)
     path = tmp_path / "file"
@@ -111,6 +113,17 @@ def test_a_file_system_without_nameless_files_is_written_to_all_the_same(
         assert path.read_bytes() == text
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_links_on_the_way_are_followed_and_one_that_is_the_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "linked").symlink_to("real")
+    write_atomically(tmp_path / "linked" / "file", b"text", 0o600)
+    assert (tmp_path / "real" / "file").read_bytes() == b"text"
+    (tmp_path / "link").symlink_to("real/file")
+    write_atomically(tmp_path / "link", b"other", 0o600)
+    assert (tmp_path / "real" / "file").read_bytes() == b"text"
+    assert (tmp_path / "link").read_bytes() == b"other"
 
 
 def test_a_long_name_still_fits(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Servers and commands that misbehave: a clear error, nothing half-written."""
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -106,6 +107,26 @@ def test_a_failed_call_writes_nothing(call: Caller) -> None:
         assert act(call, web.url, "save: Response.body\nto: /etc/evil").startswith(
             "to: write failed: Path outside workspace: /etc/evil"
         )
+
+
+def test_what_an_action_saves_is_a_file_like_any_other(call: Caller) -> None:
+    name = uuid4().hex
+    (call.home / f"{name}.usual").write_bytes(b"")
+    os.mkfifo(call.home / f"{name}.pipe")
+    (call.home / f"{name}.fixed").write_bytes(b"old")
+    (call.home / f"{name}.fixed").chmod(0o444)
+    with WebServer(Reply("data", "text/plain")) as web:
+        for kind in ("new", "pipe", "fixed"):
+            said = act(call, web.url, f"save: Response.body\nto: {name}.{kind}\nsaved")
+            if kind == "pipe":
+                assert said == f"to: write failed: {name}.pipe is not a regular file\nsaved"
+            # To root every file is writable.
+            if kind == "fixed" and os.geteuid() != 0:
+                assert said.startswith("to: write failed: Permission denied")
+                assert (call.home / f"{name}.fixed").read_bytes() == b"old"
+    new, usual = (call.home / f"{name}.{kind}" for kind in ("new", "usual"))
+    assert new.read_bytes() == b"data"
+    assert new.stat().st_mode == usual.stat().st_mode
 
 
 @proves("ACT-24")

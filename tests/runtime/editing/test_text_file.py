@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stringd.runtime.editing.paths import FilePath
-from stringd.runtime.editing.text_file import read_text, write_data
+from stringd.runtime.editing.text_file import make_parents, read_text, remove, write_data
 from stringd.runtime.errors import CommandError
 from tests.requirements import proves
 from tests.support.daemon import WAIT_SECONDS, Daemon
@@ -105,7 +105,7 @@ def test_a_read_only_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.Mo
     path.chmod(0o444)
     if os.geteuid() == 0:
         # To root every file is writable; what others are told must still hold.
-        monkeypatch.setattr(os, "access", lambda *_: False)
+        monkeypatch.setattr(os, "access", lambda *_, **__: False)
     with pytest.raises(CommandError) as refused:
         write_data(FilePath("fixed.md", path, path), b"new", 0o444)
     assert refused.value.message == "Write failed: fixed.md: Permission denied"
@@ -202,3 +202,21 @@ def test_no_temporary_file_is_left_behind(person: Person) -> None:
         person.gets(f"/write a.txt\n{turn}")
     person.fails("/edit a.txt#none\nx")
     assert [path.name for path in person.home.iterdir()] == ["a.txt"]
+
+
+def test_a_directory_swapped_for_a_link_after_the_door_leads_nowhere(tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    for name, text in (("home", "in"), ("outside", "out")):
+        (root / name).mkdir()
+        (root / name / "a.md").write_text(text)
+    judged = FilePath("a.md", root / "home/a.md", root / "home/a.md")
+    (root / "home").rename(root / "was")
+    (root / "home").symlink_to("outside")
+    deeper = judged._replace(real=root / "home/new/a.md")
+    for way, file in ((read_text, judged), (remove, judged), (make_parents, deeper)):
+        with pytest.raises(CommandError, match="symbolic links"):
+            way(file)
+    with pytest.raises(CommandError, match="symbolic links"):
+        write_data(judged, b"new")
+    assert [path.name for path in (root / "outside").iterdir()] == ["a.md"]
+    assert (root / "outside/a.md").read_text() == "out"

@@ -21,9 +21,9 @@ import msgspec
 from stringd.runs.errors import RefusedError
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.workspace import Workspace, WorkspacePath
-from stringd.runs.tools.files import disk
-from stringd.runs.tools.output import ToolFailure
+from stringd.system import safe_open
 from stringd.system.clock import timestamp
+from stringd.system.files import write_atomically
 from stringd.wire.runs.catalog import TrashEntry, TrashMetadata
 
 # Far above any file our tools handle; a larger member was not written by us.
@@ -85,12 +85,12 @@ class Trash:
         wanted = target or metadata.original_path
         place = self._inside(wanted)
         try:
-            disk.make_parents(place)
-            disk.create(place, content, mode & 0o777)
-        except (ToolFailure, FileExistsError):
+            safe_open.make_folders(place.real.parent)
+            safe_open.create_file(place.real, content, mode & 0o777)
+        except FileExistsError:
             raise RefusedError("RESTORE_FAILED", f"Restore target exists: {wanted}") from None
-        except (OSError, Denied) as error:
-            message = f"Cannot restore {wanted}: {getattr(error, 'strerror', None) or error}"
+        except OSError as error:
+            message = f"Cannot restore {wanted}: {error.strerror or error}"
             raise RefusedError("RESTORE_FAILED", message) from None
         self.discard(archive)
         return place.real
@@ -119,15 +119,11 @@ class Trash:
 def _write_archive(
     archive: Path, metadata: TrashMetadata, path: str, content: bytes, mode: int
 ) -> None:
-    temporary = archive.with_suffix(".partial")
-    with temporary.open("xb") as file:
-        temporary.chmod(0o600)
-        with tarfile.open(fileobj=file, mode="w:gz") as tar:
-            _add(tar, _METADATA, msgspec.json.encode(metadata), 0o600)
-            _add(tar, path.lstrip("/"), content, mode)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(archive)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        _add(tar, _METADATA, msgspec.json.encode(metadata), 0o600)
+        _add(tar, path.lstrip("/"), content, mode)
+    write_atomically(archive, packed.getvalue(), 0o600)
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:

@@ -1,16 +1,14 @@
 """The content of a file, as bytes and as text that survives a round trip."""
 
-import errno
 import hashlib
 import os
-import stat
 from codecs import BOM_UTF8
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.runtime.editing.paths import FilePath
 from stringd.runtime.errors import CommandError
-from stringd.system.files import write_atomically
+from stringd.system import safe_open
 
 
 class FileText(NamedTuple):
@@ -69,40 +67,20 @@ def read_text(file: FilePath, *, binary_too: bool = False) -> FileText:
     return FileText(text, data, mode, marked, binary)
 
 
-def _read(file: FilePath) -> tuple[bytes, int]:
+def _read(file: FilePath) -> safe_open.FileContent:
     try:
-        # Not blocking on a FIFO or a device: only regular files are read.
-        # Nor following a link that took the place of the path that was judged.
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(file.real, flags)
+        return safe_open.read_file(file.real, MAX_FILE_BYTES)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise not_found(file) from error
+    except safe_open.NotAFileError as error:
+        if error.is_directory:
+            raise _unreadable(file, "it is a directory. Use /ls to list it.") from error
+        raise _unreadable(file, "it is not a regular file") from error
+    except safe_open.FileTooLargeError as error:
+        reason = f"it has {error.size} bytes, limit is {MAX_FILE_BYTES}"
+        raise _unreadable(file, reason) from error
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
-    try:
-        status = os.fstat(descriptor)
-        _check_readable(file, status)
-        return _read_all(descriptor, status.st_size), stat.S_IMODE(status.st_mode)
-    except OSError as error:
-        raise _unreadable(file, error.strerror or str(error)) from error
-    finally:
-        os.close(descriptor)
-
-
-def _read_all(descriptor: int, expected: int) -> bytes:
-    pieces: list[bytes] = []
-    while piece := os.read(descriptor, expected + 1):
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
-def _check_readable(file: FilePath, status: os.stat_result) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        raise _unreadable(file, "it is a directory. Use /ls to list it.")
-    if not stat.S_ISREG(status.st_mode):
-        raise _unreadable(file, "it is not a regular file")
-    if status.st_size > MAX_FILE_BYTES:
-        raise _unreadable(file, f"it has {status.st_size} bytes, limit is {MAX_FILE_BYTES}")
 
 
 def write_data(file: FilePath, data: bytes, mode: int | None = None) -> None:
@@ -111,24 +89,25 @@ def write_data(file: FilePath, data: bytes, mode: int | None = None) -> None:
     Raises `CommandError`; the file is then as it was.
     """
     try:
-        # A rename asks nobody, but who made a file read-only meant it.
-        if file.real.exists() and not os.access(file.real, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        write_atomically(file.real, data, _new_file_mode() if mode is None else mode)
+        safe_open.replace_file(file.real, data, mode)
     except OSError as error:
-        raise CommandError(
-            "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror or error}"
-        ) from error
+        raise _unwritable(file, error) from error
+
+
+def remove(file: FilePath) -> None:
+    """Remove a file. Raises `CommandError`."""
+    try:
+        safe_open.remove_file(file.real)
+    except OSError as error:
+        raise _unwritable(file, error) from error
 
 
 def make_parents(file: FilePath) -> None:
     """Create the directories above a file. Raises `CommandError`."""
     try:
-        file.real.parent.mkdir(parents=True, exist_ok=True)
+        safe_open.make_folders(file.real.parent)
     except OSError as error:
-        in_the_way = isinstance(error, FileExistsError)
-        reason = "Not a directory" if in_the_way else error.strerror or str(error)
-        raise CommandError("INTERNAL_ERROR", f"Write failed: {file.typed}: {reason}") from error
+        raise _unwritable(file, error) from error
 
 
 def is_large(path: Path) -> bool:
@@ -158,15 +137,6 @@ def _unreadable(file: FilePath, reason: str) -> CommandError:
     return CommandError("LOAD_ERROR", f"Failed to read {file.typed}: {reason}")
 
 
-def _new_file_mode() -> int:
-    mask = _umask()
-    return 0o666 & ~mask
-
-
-def _umask() -> int:
-    """The process umask; on Linux without changing it, as another thread may create files."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return int(next(line for line in status.splitlines() if line.startswith("Umask"))[6:], 8)
-    except (OSError, StopIteration, ValueError):
-        return 0o022
+def _unwritable(file: FilePath, error: OSError) -> CommandError:
+    reason = error.strerror or str(error)
+    return CommandError("INTERNAL_ERROR", f"Write failed: {file.typed}: {reason}")

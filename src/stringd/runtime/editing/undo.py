@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.runtime.editing.edit import EditRules, _read
 from stringd.runtime.editing.paths import FilePath, locate
-from stringd.runtime.editing.text_file import digest, write_data
+from stringd.runtime.editing.text_file import digest, remove, write_data
 from stringd.runtime.errors import CommandError
 from stringd.runtime.topics import undo_store
 
@@ -57,11 +57,6 @@ def _step_back(
         write_data(file, previous, mode)
         call.session.seen_files.saw(file.real, digest(previous))
         return previous
-    try:
-        file.real.unlink()
-    except OSError as error:
-        raise CommandError(
-            "INTERNAL_ERROR", f"Write failed: {file.typed}: {error.strerror}"
-        ) from error
+    remove(file)
     call.session.seen_files.forget(file.real)
     return None

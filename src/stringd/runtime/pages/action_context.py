@@ -1,7 +1,5 @@
 """What an action is told about the topic it is called from."""
 
-import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +9,8 @@ from stringd.runtime.editing.paths import locate, standing_directory
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.shortcuts import known_shortcuts, resolve_shortcut
 from stringd.runtime.variables import scopes
-from stringd.system.files import make_private_directory, write_atomically
+from stringd.system import safe_open
+from stringd.system.files import make_private_directory
 
 if TYPE_CHECKING:
     from stringd.documents import Action
@@ -95,37 +94,30 @@ def read_named(call: "Call", path: str, limit: int) -> bytes:
     except CommandError as error:
         raise ActionError("INVALID_PAYLOAD", f"cannot read {path}: {error.message}") from error
     try:
-        handle = os.open(file_path.real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return safe_open.read_file(file_path.real, limit).data
+    except safe_open.NotAFileError as error:
+        raise ActionError("INVALID_PAYLOAD", f"not a regular file: {path}") from error
+    except safe_open.FileTooLargeError as error:
+        raise ActionError(
+            "INVALID_PAYLOAD",
+            f"file too large — {path} is {error.size} bytes, "
+            f"limit is {limit} bytes ({limit >> 20} MiB).",
+        ) from error
     except OSError as error:
         raise _unreadable(path, error, file_path.hint) from error
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(handle)
-        raise ActionError("INVALID_PAYLOAD", f"not a regular file: {path}")
-    with os.fdopen(handle, "rb") as file:
-        if status.st_size > limit:
-            raise ActionError(
-                "INVALID_PAYLOAD",
-                f"file too large — {path} is {status.st_size} bytes, "
-                f"limit is {limit} bytes ({limit >> 20} MiB).",
-            )
-        try:
-            return file.read(limit)
-        except OSError as error:
-            raise _unreadable(path, error) from error
 
 
 def write_named(call: "Call", path: str, data: bytes) -> None:
     """Write a file an action's template named, whole or not at all. Raises `ActionError`."""
     try:
         file = locate(call, path)
-        if file.real.is_dir():
-            raise ActionError("INTERNAL_ERROR", f"{path} is a directory")
-        file.real.parent.mkdir(parents=True, exist_ok=True)
-        mode = stat.S_IMODE(file.real.stat().st_mode) if file.real.exists() else 0o644
-        write_atomically(file.real, data, mode)
+        safe_open.make_folders(file.real.parent)
+        safe_open.replace_file(file.real, data)
     except CommandError as error:
         raise ActionError(error.code or "INTERNAL_ERROR", error.message) from error
+    except safe_open.NotAFileError as error:
+        kind = "a directory" if error.is_directory else "not a regular file"
+        raise ActionError("INTERNAL_ERROR", f"{path} is {kind}") from error
     except OSError as error:
         raise ActionError("INTERNAL_ERROR", error.strerror or str(error)) from error
 
