@@ -34,6 +34,29 @@ TRUST = _numbered(
         RULING(5),
     ),
     ("The WebSocket upgrade passes the same check.", RULING(5)),
+    (
+        (
+            "A connection of another account than the daemon's own and root, or of one the kernel "
+            "cannot name any more, is answered 403 on every path of every port."
+        ),
+        RULING(19),
+    ),
+    (
+        "A Unix socket, 0600, speaks HTTP and /ws beside the port; its peers are checked.",
+        RULING(19),
+    ),
+    (
+        (
+            "A process the daemon started, or an earlier daemon, cannot decide: permissions, "
+            "questions, inputs, policies and keys are refused on every wire."
+        ),
+        "our own promise",
+    ),
+    (
+        "With STRINGD_ORIGINS=strict only the daemon's own and listed pages pass.",
+        "our own promise",
+    ),
+    ("To a page that is refused, GET /health says only that the daemon is well.", RULING(5)),
 )
 
 HTTP = _numbered(

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from stringd.server.settings import SettingsError, load_settings
 from tests.requirements import proves
 from tests.support.daemon import Daemon
 from tests.support.http import Wire, message, request
@@ -166,3 +167,38 @@ def test_the_daemon_listens_on_loopback_only(daemon: Daemon) -> None:
     loopback = socket.inet_aton("127.0.0.1")[::-1].hex().upper()
     ours = [address for address, port in listening if int(port, 16) == daemon.port]
     assert ours == [loopback]
+
+
+@proves("TRUST-14")
+@pytest.mark.parametrize(
+    "headers", [{"Host": "evil.com"}, {"Origin": "null"}, {"Origin": "https://evil.example"}]
+)
+def test_a_foreign_page_learns_only_that_the_daemon_is_well(
+    daemon: Daemon, headers: dict[str, str]
+) -> None:
+    answer = request(daemon.port, "GET", "/health", headers=headers)
+    assert answer.json == {"ok": True, "status": "ok"}
+    own = request(daemon.port, "GET", "/health", headers={"Origin": "https://listed.example"})
+    assert "users" in own.json
+
+
+@proves("TRUST-13")
+def test_strict_origins_are_the_daemons_own_and_the_listed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    directory = tmp_path_factory.mktemp("strict")
+    listed = {"STRINGD_ORIGINS": "strict", "STRINGD_ALLOW_ORIGINS": "http://localhost:5173"}
+    with Daemon(directory, **listed) as daemon:
+        passing = [f"http://{host}:{daemon.port}" for host in ("127.0.0.1", "localhost", "[::1]")]
+        for origin in (*passing, "http://localhost:5173"):
+            answer = request(daemon.port, "GET", "/users", headers={"Origin": origin})
+            assert answer.status == 200, origin
+        for origin in ("http://localhost:8888", "http://127.0.0.1", "https://evil.example", "null"):
+            answer = request(daemon.port, "GET", "/users", headers={"Origin": origin})
+            assert answer.status == 403, origin
+        assert request(daemon.port, "GET", "/users").status == 200
+
+
+def test_a_misspelt_kind_of_origins_is_refused() -> None:
+    with pytest.raises(SettingsError, match="STRINGD_ORIGINS must be local or strict"):
+        load_settings({"STRINGD_ORIGINS": "strickt"})

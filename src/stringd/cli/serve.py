@@ -9,6 +9,8 @@ from stringd.server.app import App
 from stringd.server.serve import PortInUseError, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
 from stringd.system.files import make_private_directory
+from stringd.system.lineage import mark_descendants
+from stringd.system.processes.orphans import adopt_orphans
 
 
 def main(name: str, argv: Sequence[str]) -> int:
@@ -19,6 +21,8 @@ def main(name: str, argv: Sequence[str]) -> int:
         make_private_directory(settings.data_dir)
         if not os.access(settings.data_dir, os.W_OK):
             raise SettingsError(f"data directory {settings.data_dir} is not writable")
+        mark_descendants()
+        adopt_orphans()
         run(settings, lambda app: _ready(app, settings, welcome=args.welcome))
     except (SettingsError, PortInUseError) as error:
         return _fail(str(error))

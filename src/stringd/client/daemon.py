@@ -53,7 +53,12 @@ def port_from_environment() -> int:
 def default_home(user_id: str) -> str:
     """Where a user lives whom nobody gave a home."""
     _, told = setting("HOME")
-    return os.path.abspath(os.path.expanduser(told or own_directory(user_id)))
+    return absolute(told or own_directory(user_id))
+
+
+def absolute(path: str) -> str:
+    """A path a person may have written: `~` is their home."""
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def own_directory(user_id: str) -> str:
@@ -85,7 +90,7 @@ def chosen_user() -> str:
 def config_path() -> str:
     """Where a person's own choices are kept."""
     _, told = setting("CONFIG")
-    return os.path.abspath(os.path.expanduser(told or "~/.string/config.json"))
+    return absolute(told or "~/.string/config.json")
 
 
 def parse_port(name: str, text: str) -> int:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from stringd.system.lineage import Speaker
     from stringd.wire.result import Result
     from stringd.wire.runs.messages import DaemonMessage
     from stringd.wire.runs.requests import ClientMessage
@@ -16,6 +17,8 @@ class McpCaller(NamedTuple):
     gate_socket: str | None = None
     tools: frozenset[str] | None = None
     """The tools this client wants; None means all."""
+    speaker: "Speaker | None" = None
+    """The program at the other end of the connection."""
 
 
 class ResourcePage(NamedTuple):
@@ -52,8 +55,8 @@ class RunsConnection(Protocol):
 class RunsPort(Protocol):
     """The runs of this daemon."""
 
-    async def connect(self) -> RunsConnection:
-        """Become a client of the runs."""
+    async def connect(self, speaker: "Speaker | None" = None) -> RunsConnection:
+        """Become a client of the runs, for the program that speaks."""
 
     async def find(self, strategy: str, cwd: str | None) -> str:
         """The path of the strategy a caller names; what names none comes back as it is."""

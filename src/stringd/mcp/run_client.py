@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from stringd.mcp.outcome import ToolError
 from stringd.mcp.ports import RunsConnection, RunsPort
+from stringd.system.lineage import Speaker
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 
@@ -52,8 +53,9 @@ def prompt_id(prompt: Prompt) -> str:
 class RunClient:
     """One connection, used as `async with`."""
 
-    def __init__(self, runs: RunsPort) -> None:
+    def __init__(self, runs: RunsPort, speaker: Speaker | None = None) -> None:
         self._runs = runs
+        self._speaker = speaker
         # Broadcasts echo the id of whoever caused them: ours must be nobody else's.
         self._name = f"mcp-{uuid4().hex}"
         self._ids = count(1)
@@ -61,7 +63,7 @@ class RunClient:
         self._connection: RunsConnection
 
     async def __aenter__(self) -> Self:
-        self._connection = await self._runs.connect()
+        self._connection = await self._runs.connect(self._speaker)
         return self
 
     async def __aexit__(

@@ -93,9 +93,9 @@ class RunTools:
                 return outcome
         return await self.run_status(RunStatusArguments(run_id))
 
-    async def answer(self, arguments: AnswerArguments) -> ToolOutcome:
+    async def answer(self, caller: McpCaller, arguments: AnswerArguments) -> ToolOutcome:
         """Give the text a run waits for."""
-        async with RunClient(self._runs) as client:
+        async with RunClient(self._runs, caller.speaker) as client:
             standing = await client.standing(arguments.run_id)
             prompt = _wanted(standing, arguments.id)
             if isinstance(prompt, m.RequestPermission):
@@ -106,9 +106,9 @@ class RunTools:
             f'Call wait with handle "{arguments.run_id}" to go on.'
         )
 
-    async def steer(self, arguments: SteerArguments) -> ToolOutcome:
+    async def steer(self, caller: McpCaller, arguments: SteerArguments) -> ToolOutcome:
         """Give a running run a text for the agent at work, or the next one."""
-        async with RunClient(self._runs) as client:
+        async with RunClient(self._runs, caller.speaker) as client:
             await client.tell(
                 r.SteerRun(run_id=arguments.run_id, text=arguments.text, mode="steer")
             )

@@ -75,9 +75,9 @@ class Tools:
             case "run_status":
                 return await self.runs.run_status(_read(arguments, RunStatusArguments))
             case "answer":
-                return await self.runs.answer(_read(arguments, AnswerArguments))
+                return await self.runs.answer(caller, _read(arguments, AnswerArguments))
             case "steer":
-                return await self.runs.steer(_read(arguments, SteerArguments))
+                return await self.runs.steer(caller, _read(arguments, SteerArguments))
         raise ToolError(f"Unknown tool: {name}")
 
     async def _string(

@@ -20,7 +20,7 @@ from stringd.runs.engine.slots import RunSlots
 from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.archive import RunArchive
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ClientKind, RunsClient
 from stringd.runs.handlers.control import RunControl
 from stringd.runs.handlers.dispatch import Dispatcher, Handlers
 from stringd.runs.handlers.mcp_servers import McpHandlers
@@ -35,6 +35,7 @@ from stringd.runs.record.resume import read_journal
 from stringd.runs.record.store import RunStore
 from stringd.runs.sideline import Sideline
 from stringd.runs.strategy.definition import Strategy
+from stringd.system.lineage import Speaker
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import RunSummary
 
@@ -140,11 +141,21 @@ class RunService:
             for task in late:
                 task.cancel()
 
-    def connect(self, wake: Callable[[], None], **limits: int) -> RunsClient:
-        """A new client; `wake` is called when it has frames to take."""
+    def connect(
+        self,
+        wake: Callable[[], None],
+        *,
+        speaker: Speaker | None = None,
+        kind: ClientKind = "human",
+        **limits: int,
+    ) -> RunsClient:
+        """A new client; `wake` is called when it has frames to take.
+
+        `speaker` is asked who decides. Without one it is this process itself.
+        """
         if self.models.directory is not None:
             self.models.directory.renew_catalog()
-        client = RunsClient(self._dispatcher, wake, **limits)
+        client = RunsClient(self._dispatcher, wake, speaker=speaker, kind=kind, **limits)
         self._clients[client] = None
         return client
 

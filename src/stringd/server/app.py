@@ -10,7 +10,7 @@ from stringd.runtime.runtime import Runtime
 from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.exec import ExecEndpoint
-from stringd.server.guard import RequestGuard
+from stringd.server.guard import RequestGuard, own_pages
 from stringd.server.http.connection import not_an_upgrade
 from stringd.server.http.messages import (
     ClientGone,
@@ -45,7 +45,9 @@ class App:
         self._log = log
         self._request_stop = request_stop
         self._started = monotonic()
-        self.refusal = RequestGuard(settings.allow_origins).refusal
+        ports = filter(None, (settings.port, settings.runs_port))
+        origins = (*settings.allow_origins, *own_pages(ports))
+        self.refusal = RequestGuard(origins, strict=settings.strict_origins).refusal
         turns = TopicTurns(self.runtime, settings.queue_timeout)
         self.runs = RunsEndpoint(
             settings.data_dir, Path.cwd(), settings.runs, lambda: _run_ports(self.runtime, turns)
@@ -118,7 +120,10 @@ class App:
             return self._sessions.delete
         raise HttpError(404, f"Not found: {request.method} {request.path}")
 
-    def _health(self, _request: HttpRequest) -> HttpResponse:
+    def _health(self, request: HttpRequest) -> HttpResponse:
+        if self.refusal(request.headers) is not None:
+            # A page of somebody else learns that the daemon is well, not what it does.
+            return json_response(200, {"ok": True, "status": "ok"})
         held = {
             "ok": True,
             "users": len(self.runtime.topics.users),

@@ -16,10 +16,14 @@ _AUTHORITY: Final = re.compile(
 
 
 class RequestGuard:
-    """Decides by the `Host` and `Origin` headers; `allowed_origins` are compared exactly."""
+    """Decides by the `Host` and `Origin` headers; `allowed_origins` are compared exactly.
 
-    def __init__(self, allowed_origins: Iterable[str] = ()) -> None:
+    Pages of this machine pass too, unless it is `strict`.
+    """
+
+    def __init__(self, allowed_origins: Iterable[str] = (), *, strict: bool = False) -> None:
         self._allowed = frozenset(allowed_origins)
+        self._strict = strict
         self._decide = lru_cache(maxsize=256)(self._decide_uncached)
 
     def refusal(self, headers: Mapping[bytes, bytes]) -> str | None:
@@ -35,9 +39,15 @@ class RequestGuard:
         if origin is None:
             return None
         page = origin.decode("latin-1").strip()
-        if page in self._allowed or _is_loopback_origin(page):
+        if page in self._allowed or (not self._strict and _is_loopback_origin(page)):
             return None
         return f"Forbidden: Origin is not allowed: {page}"
+
+
+def own_pages(ports: Iterable[int]) -> list[str]:
+    """The origins of pages that a daemon serves itself."""
+    hosts = ("127.0.0.1", "localhost", "[::1]")
+    return [f"http://{host}:{port}" for port in ports for host in hosts]
 
 
 def _is_loopback_origin(origin: str) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
     from stringd.server.runs import RunsEndpoint
     from stringd.server.turns import TopicTurns
+    from stringd.system.lineage import Speaker
     from stringd.wire.result import Result
     from stringd.wire.runs.messages import DaemonMessage
     from stringd.wire.runs.requests import ClientMessage
@@ -43,7 +44,9 @@ def assemble(
 
 def _who_calls(request: Any) -> McpCaller:
     """The caller of a request the SDK hands back to us."""
-    return caller(dict(request.scope["headers"]), request.scope["query_string"])
+    scope = request.scope
+    found = caller(dict(scope["headers"]), scope["query_string"])
+    return found._replace(speaker=scope["stringd.visitor"])
 
 
 def caller(headers: Mapping[bytes, bytes], query: bytes) -> McpCaller:
@@ -96,16 +99,16 @@ class DaemonRuns:
             _find_strategy, strategy, Path(cwd) if cwd else Path.cwd(), self._data_dir
         )
 
-    async def connect(self) -> "InnerConnection":
-        return InnerConnection(await self._runs.service())
+    async def connect(self, speaker: "Speaker | None" = None) -> "InnerConnection":
+        return InnerConnection(await self._runs.service(), speaker)
 
 
 class InnerConnection:
     """One client of the runs inside the daemon; it says and hears what a WebSocket would."""
 
-    def __init__(self, service: "RunService") -> None:
+    def __init__(self, service: "RunService", speaker: "Speaker | None" = None) -> None:
         self._news = asyncio.Event()
-        self._client = service.connect(self._news.set)
+        self._client = service.connect(self._news.set, speaker=speaker, kind="agent")
         self._frames: deque[bytes] = deque()
 
     def send(self, request: "ClientMessage") -> None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from stringd.runs.service import RunService
     from stringd.runs.tools.context import DaemonPorts
     from stringd.server.settings import RunsSettings
+    from stringd.system.lineage import Speaker
 
 
 class RunsEndpoint:
@@ -58,27 +59,38 @@ class RunsEndpoint:
         if self._service is not None:
             await self._service.stop()
 
-    def take_over(self, transport: asyncio.Transport, request: bytes) -> None:
+    def take_over(
+        self, transport: asyncio.Transport, request: bytes, speaker: "Speaker | None" = None
+    ) -> None:
         """Make an upgrading connection a client of the runs."""
         if self._service is not None:
-            self._upgrade(self._service, transport, request)
+            self._upgrade(self._service, transport, request, speaker)
             return
         transport.pause_reading()
-        task = asyncio.get_running_loop().create_task(self._upgrade_later(transport, request))
+        waiting = self._upgrade_later(transport, request, speaker)
+        task = asyncio.get_running_loop().create_task(waiting)
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
-    async def _upgrade_later(self, transport: asyncio.Transport, request: bytes) -> None:
+    async def _upgrade_later(
+        self, transport: asyncio.Transport, request: bytes, speaker: "Speaker | None"
+    ) -> None:
         await self._started.wait()
         assert self._service is not None
         if not transport.is_closing():
-            self._upgrade(self._service, transport, request)
+            self._upgrade(self._service, transport, request, speaker)
             transport.resume_reading()
 
-    def _upgrade(self, service: "RunService", transport: asyncio.Transport, request: bytes) -> None:
+    def _upgrade(
+        self,
+        service: "RunService",
+        transport: asyncio.Transport,
+        request: bytes,
+        speaker: "Speaker | None",
+    ) -> None:
         from stringd.server.ws import upgrade
 
-        upgrade(service)(transport, request)
+        upgrade(service)(transport, request, speaker)
 
     def _load(self) -> "RunService":
         from stringd.runs.engine.config import Equipment

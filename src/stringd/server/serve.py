@@ -2,24 +2,31 @@
 
 import asyncio
 import gc
+import logging
 import resource
 import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import uvloop
 
 from stringd.server.app import App, RunsDoor
-from stringd.server.http.connection import HttpConnection
+from stringd.server.http.connection import HttpConnection, Look
 from stringd.server.http.outbox import Outbox
 from stringd.server.log import EventLog
+from stringd.server.unix_socket import SocketRefusedError, UnixSocket
+from stringd.server.visitors import Reception
 from stringd.system.memory import keep_freed_memory
+from stringd.system.processes.orphans import collect_abandoned
 
 if TYPE_CHECKING:
     from stringd.server.settings import DaemonSettings
+
+logger = logging.getLogger("stringd.server")
 
 LOOPBACK: Final = "127.0.0.1"
 SHUTDOWN_GRACE: Final = 0.05
@@ -90,14 +97,20 @@ async def _serve(
     tasks: set[asyncio.Task[None]] = set()
     outbox = Outbox(loop)
 
-    def connection(door: App | RunsDoor) -> HttpConnection:
-        return HttpConnection(door, loop, connections, tasks, app.runs.take_over, outbox)
+    reception = Reception(log)
+
+    def connection(door: App | RunsDoor, look: Look) -> HttpConnection:
+        return HttpConnection(door, loop, connections, tasks, app.runs.take_over, outbox, look)
 
     doors: list[App | RunsDoor] = [app, *(RunsDoor(app) for _ in sockets[1:])]
     servers = [
-        await loop.create_server(partial(connection, door), sock=listener)
+        await loop.create_server(partial(connection, door, reception.tcp), sock=listener)
         for door, listener in zip(doors, sockets, strict=True)
     ]
+    unix = _unix_socket(settings.socket)
+    if unix is not None:
+        factory = partial(connection, app, reception.unix)
+        servers.append(await loop.create_unix_server(factory, sock=unix.listener))
     sweeper = loop.create_task(_sweep(connections))
     log.info("server.start", port=settings.port)
     try:
@@ -110,12 +123,26 @@ async def _serve(
         # Whatever ends the daemon, what its topics run must not outlive it.
         for server in servers:
             server.close()
+        if unix is not None:
+            unix.close()
         sweeper.cancel()
         # Runs end before their watchers' sockets do, so that everyone hears how they ended.
         await app.runs.stop()
         await _drain(app, connections, tasks)
+        reception.close()
         log.info("server.stop", port=settings.port)
         log.close()
+
+
+def _unix_socket(path: Path | None) -> UnixSocket | None:
+    """The socket beside the port; that it cannot be had is no reason not to start."""
+    if path is None:
+        return None
+    try:
+        return UnixSocket(path)
+    except SocketRefusedError as error:
+        logger.warning("%s", error)
+        return None
 
 
 async def _sweep(connections: set[HttpConnection]) -> None:
@@ -124,6 +151,7 @@ async def _sweep(connections: set[HttpConnection]) -> None:
         await asyncio.sleep(SWEEP_SECONDS)
         for connection in list(connections):
             connection.sweep(loop.time())
+        collect_abandoned()
 
 
 async def _drain(

@@ -43,6 +43,8 @@ class DaemonSettings(NamedTuple):
     queue_timeout: float = 60.0
     mcp_hold: float = 45.0
     allow_origins: tuple[str, ...] = ()
+    strict_origins: bool = False
+    socket: Path | None = None
     log: bool = False
     runs: RunsSettings = RunsSettings()
 
@@ -52,6 +54,8 @@ VARIABLES: Final = {
     "STRINGD_DATA_DIR": "where the daemon keeps its state (.stringd in the working directory)",
     "STRINGD_LOG": "1 writes logs/stringd.log in the data directory",
     "STRINGD_ALLOW_ORIGINS": "web origins that may call the daemon, separated by commas",
+    "STRINGD_ORIGINS": "strict lets in no other page of this machine than the daemon's own (local)",
+    "STRINGD_SOCKET": "path of the Unix socket, or off (~/.string/stringd.sock)",
     "STRINGD_QUEUE_TIMEOUT_MS": "longest wait for a busy topic (60000)",
     "STRINGD_MCP_HOLD_MS": "longest an MCP call is held before it answers with a handle (45000)",
     "STRINGD_BASH_TIMEOUT_MS": "time limit of a shell command (120000)",
@@ -105,6 +109,8 @@ def load_settings(
         mcp_hold=_seconds(environ, "STRINGD_MCP_HOLD_MS", 45.0) or 45.0,
         queue_timeout=_seconds(environ, "STRINGD_QUEUE_TIMEOUT_MS", 60.0) or 60.0,
         allow_origins=_words(environ, "STRINGD_ALLOW_ORIGINS"),
+        strict_origins=_choice(environ, "STRINGD_ORIGINS", "local", "strict") == "strict",
+        socket=_socket(environ, data_dir),
         log=log or _switch(environ, daemon.setting("LOG", environ)[0]),
         runs=_runs_settings(environ),
     )
@@ -196,10 +202,24 @@ def _words(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
 
 
 def _uses_keyring(environ: Mapping[str, str]) -> bool:
-    text = environ.get("STRINGD_SECRETS", "").strip() or "files"
-    if text not in ("files", "keyring"):
-        raise SettingsError(f"STRINGD_SECRETS must be files or keyring, not '{text}'")
-    return text == "keyring"
+    return _choice(environ, "STRINGD_SECRETS", "files", "keyring") == "keyring"
+
+
+def _choice(environ: Mapping[str, str], name: str, usual: str, other: str) -> str:
+    text = environ.get(name, "").strip() or usual
+    if text not in (usual, other):
+        raise SettingsError(f"{name} must be {usual} or {other}, not '{text}'")
+    return text
+
+
+def _socket(environ: Mapping[str, str], data_dir: Path) -> Path | None:
+    """Where the Unix socket is: a daemon with a data directory of its own has it there."""
+    told = environ.get("STRINGD_SOCKET", "").strip()
+    if told:
+        return None if told == "off" else Path(daemon.absolute(told))
+    shared = Path(daemon.absolute("~/.string"))
+    chosen = daemon.setting("DATA_DIR", environ)[1]
+    return (data_dir if chosen and data_dir != shared / "daemon" else shared) / "stringd.sock"
 
 
 def _switch(environ: Mapping[str, str], name: str, default: str = "0") -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stringd.runs.service import RunService
+    from stringd.system.lineage import Speaker
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 PING_SECONDS: Final = 20.0
@@ -25,11 +26,11 @@ CLOSE_SECONDS: Final = 2.0
 """How long a peer may take to answer our close."""
 
 
-def upgrade(runs: "RunService") -> "Callable[[asyncio.Transport, bytes], None]":
+def upgrade(runs: "RunService") -> "Callable[[asyncio.Transport, bytes, Speaker | None], None]":
     """What takes an upgrading connection over: its transport, and its request once more."""
 
-    def take_over(transport: asyncio.Transport, request: bytes) -> None:
-        connection = WebSocketConnection(runs)
+    def take_over(transport: asyncio.Transport, request: bytes, speaker: "Speaker | None") -> None:
+        connection = WebSocketConnection(runs, speaker)
         transport.set_protocol(connection)
         connection.connection_made(transport)
         connection.data_received(request)
@@ -50,10 +51,10 @@ def text_frame(payload: bytes) -> bytes:
 class WebSocketConnection(asyncio.Protocol):
     """The guard has let the peer in; from here on it is a client of the runs."""
 
-    def __init__(self, runs: "RunService") -> None:
+    def __init__(self, runs: "RunService", speaker: "Speaker | None" = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._protocol = ServerProtocol(max_size=MAX_MESSAGE_BYTES)
-        self._client = runs.connect(self._flush_soon)
+        self._client = runs.connect(self._flush_soon, speaker=speaker)
         self._transport: asyncio.Transport
         self._parts: list[bytes] = []
         self._text = True
@@ -97,6 +98,8 @@ class WebSocketConnection(asyncio.Protocol):
         self._send_protocol_data()
 
     def _accept(self, request: Request) -> None:
+        if request.headers.get("X-Stringd-Client") == "program":
+            self._client.kind = "program"
         response = self._protocol.accept(request)
         if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
             response = self._protocol.reject(HTTPStatus.BAD_REQUEST, "WebSocket upgrade failed")

@@ -11,7 +11,9 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
+
+from stringd.system.processes.table import find, program
 
 _RLIMIT_LOCKS: Final = 10
 _HIGHEST_MARK: Final = 2**62 - 1
@@ -25,6 +27,13 @@ class Program(NamedTuple):
 
     pid: int
     name: str
+
+
+class Speaker(Protocol):
+    """Who is at the other end of a connection."""
+
+    async def outsider(self) -> Program | None:
+        """The program that speaks; None for what a daemon started, and in doubt."""
 
 
 def mark_descendants() -> None:
@@ -60,7 +69,7 @@ def outsider_holding(inode: int) -> Program | None:
         if _holds(pid, inode):
             if is_descendant(pid):
                 return None
-            found = found or Program(pid, _name(pid))
+            found = found or Program(pid, program(pid))
     return found
 
 
@@ -90,18 +99,6 @@ def _lock_limit(pid: int) -> float | None:
 
 def _ancestry(pid: int) -> Iterator[int]:
     """The process and those it descends from, as far as there are any."""
-    while pid > 0:
+    while (process := find(pid)) is not None:
         yield pid
-        pid = _parent(pid)
-
-
-def _parent(pid: int) -> int:
-    with suppress(*_GONE), open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-        return int(file.read().rpartition(b")")[2].split()[1])
-    return 0
-
-
-def _name(pid: int) -> str:
-    with suppress(*_GONE), open(f"/proc/{pid}/comm", "rb", buffering=0) as file:
-        return file.read().decode(errors="replace").strip()
-    return ""
+        pid = process.parent

@@ -43,7 +43,7 @@ async def client(app: AsgiApp) -> AsyncIterator[Streams]:
     connections: set[HttpConnection] = set()
     mounted = Mounted(app)
     server = await loop.create_server(
-        lambda: HttpConnection(mounted, loop, connections, tasks, lambda _transport, _data: None),
+        lambda: HttpConnection(mounted, loop, connections, tasks, lambda *_: None),
         "127.0.0.1",
         0,
     )

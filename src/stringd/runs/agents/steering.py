@@ -1,10 +1,13 @@
 """Texts a human sends into a running strategy, until an agent's call takes them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
+
+from stringd.runs.record.events import DecidedBy
 
 # A person types these; a hundred unread ones mean nobody is taking them.
 MAX_WAITING: Final = 100
+PERSON: Final = DecidedBy(kind="human", via="an earlier segment")
 
 
 class Steer(NamedTuple):
@@ -14,6 +17,7 @@ class Steer(NamedTuple):
     """
 
     text: str
+    by: DecidedBy = PERSON
     receipt: Callable[[str | None], None] | None = None
     between: bool = False
 
@@ -28,9 +32,8 @@ class Mailbox:
     def full(self) -> bool:
         return len(self._waiting) >= MAX_WAITING
 
-    @property
-    def texts(self) -> list[str]:
-        return [steer.text for steer in self._waiting]
+    def __iter__(self) -> Iterator[Steer]:
+        return iter(self._waiting)
 
     def put(self, steer: Steer) -> None:
         self._waiting.append(steer)

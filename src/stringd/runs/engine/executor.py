@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from stringd.runs.agents.steering import Steer
 from stringd.runs.agents.templates import Templates
+from stringd.runs.engine.human import said
 from stringd.runs.engine.launch import Launcher
 from stringd.runs.engine.run import Prepared, Run
 from stringd.runs.engine.segment import Segment
@@ -134,15 +135,15 @@ class RunExecutor:
         )
         self._store.append(run.id, event)
         run.persist()
-        for waiting in run.mailbox.texts:
-            self.record_steering(run, waiting)
+        for waiting in run.mailbox:
+            self.record_steering(run, waiting.text, waiting.by)
         if resume:
             for left in prepared.journal.steering:
                 run.mailbox.put(Steer(left, between=True))
 
-    def record_steering(self, run: Run, text: str) -> None:
+    def record_steering(self, run: Run, text: str, by: events.DecidedBy) -> None:
         """Keep an accepted text, before its sender is told it was."""
-        self._store.append(run.id, events.HumanInput(ts=timestamp(), agent_name="", text=text))
+        self._store.append(run.id, said("", text, by))
 
     async def _finish(self, run: Run, segment: Segment, result: str) -> None:
         left = await self._settle(run, "completed")

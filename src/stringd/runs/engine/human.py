@@ -10,7 +10,7 @@ from stringd.runs.engine.run import Run
 from stringd.runs.errors import UnansweredError
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.permissions import PermissionRequest, Verdicts
-from stringd.runs.record.events import DecidedBy, PermissionDecided, PromptAsked
+from stringd.runs.record.events import DecidedBy, HumanInput, PermissionDecided, PromptAsked
 from stringd.runs.record.recorder import open_call
 from stringd.runs.record.store import RunStore
 from stringd.system.clock import timestamp
@@ -41,7 +41,7 @@ def verdicts(run: Run, store: RunStore) -> Verdicts:
     def policy_decided(
         wish: PermissionRequest, verdict: Literal["allow", "deny"], policy: str
     ) -> None:
-        store.append(run.id, _decided(wish, verdict, DecidedBy(kind="policy", via=policy)))
+        store.append(run.id, decided(wish, verdict, DecidedBy(kind="policy", via=policy)))
 
     def chain_changed(tool: str, chain: list[str]) -> None:
         policies = [PolicyName(name=name) for name in chain]
@@ -63,7 +63,8 @@ def _request(run_id: str, request_id: str, wish: PermissionRequest) -> messages.
     )
 
 
-def _decided(wish: PermissionRequest, decision: str, by: DecidedBy) -> PermissionDecided:
+def decided(wish: PermissionRequest, decision: str, by: DecidedBy) -> PermissionDecided:
+    """A decision as the timeline keeps it."""
     return PermissionDecided(
         ts=timestamp(),
         decision=decision,
@@ -83,6 +84,7 @@ def asked_for(prompt: messages.RequestPermission | PromptAsked) -> PermissionReq
     return PermissionRequest(prompt.agent_name, tool, prompt.operation, prompt.resource)
 
 
-def human_decided(wish: PermissionRequest, decision: str, client_id: str) -> PermissionDecided:
-    """A human's answer as the timeline keeps it."""
-    return _decided(wish, decision, DecidedBy(kind="human", via=f"client {client_id}"))
+def said(agent_name: str, text: str, by: DecidedBy) -> HumanInput:
+    """A text for an agent as the timeline keeps it."""
+    source: Literal["human", "agent"] = "human" if by.kind == "human" else "agent"
+    return HumanInput(ts=timestamp(), agent_name=agent_name, text=text, source=source, by=by)

@@ -1,4 +1,4 @@
-"""What a human answers an agent that waits: the first valid answer counts, and counts once.
+"""What is answered to an agent that waits: the first valid answer counts, and counts once.
 
 A prompt that was open when the daemon was killed can be answered before its run is resumed: the
 answer is kept, nothing happens yet, and the resumed run takes it instead of asking again.
@@ -6,11 +6,11 @@ answer is kept, nothing happens yet, and the resumed run takes it instead of ask
 
 from collections.abc import Callable
 
-from stringd.runs.engine.human import asked_for, human_decided
+from stringd.runs.engine.human import asked_for, decided, said
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.client import RunsClient
-from stringd.runs.record.events import HumanInput, PromptAnswered, PromptAsked, PromptKind
+from stringd.runs.record.events import PromptAnswered, PromptAsked, PromptKind
 from stringd.runs.record.store import RunStore
 from stringd.system.clock import timestamp
 from stringd.wire.runs import requests
@@ -21,7 +21,7 @@ class Answers:
         self._known = known
         self._store = store
 
-    def user_input(self, request: requests.UserInput, _client: RunsClient) -> None:
+    def user_input(self, request: requests.UserInput, client: RunsClient) -> None:
         """Answer the oldest `request_input` of that agent. Raises `RefusedError`."""
         run_id, agent, text = request.run_id, request.agent_name, request.text
         run = self._known.get(run_id)
@@ -29,9 +29,9 @@ class Answers:
         if not (prompt or self._keep(run_id, _asked("input", agent_name=agent), text)):
             message = f"No pending input request for run {run_id} agent {agent}"
             raise RefusedError("NO_PENDING_INPUT", message)
-        self._record(run_id, agent, text)
+        self._store.append(run_id, said(agent, text, client.by))
 
-    def question_response(self, request: requests.QuestionResponse, _client: RunsClient) -> None:
+    def question_response(self, request: requests.QuestionResponse, client: RunsClient) -> None:
         """Answer a question, once. Raises `RefusedError`."""
         run_id, wanted, text = request.run_id, request.question_request_id, request.response
         run = self._known.get(run_id)
@@ -40,7 +40,7 @@ class Answers:
         if prompt is None:
             message = f"No pending question request {wanted} for run {run_id}"
             raise RefusedError("NO_PENDING_QUESTION", message)
-        self._record(run_id, prompt.agent_name, text)
+        self._store.append(run_id, said(prompt.agent_name, text, client.by))
 
     def permission_decision(self, request: requests.PermissionDecision, client: RunsClient) -> None:
         """Settle a permission request, once. Raises `RefusedError`."""
@@ -51,7 +51,7 @@ class Answers:
         if prompt is None:
             message = f"No pending permission request {wanted} for run {run_id}"
             raise RefusedError("NO_PENDING_PERMISSION", message)
-        self._store.append(run_id, human_decided(asked_for(prompt), decision, client.id))
+        self._store.append(run_id, decided(asked_for(prompt), decision, client.by))
 
     def _keep(
         self, run_id: str, wanted: Callable[[PromptAsked], bool], answer: str
@@ -68,9 +68,6 @@ class Answers:
         if run is not None and run.prepared is not None:
             run.prepared.journal.unfinished.note(event)
         return prompt
-
-    def _record(self, run_id: str, agent_name: str, text: str) -> None:
-        self._store.append(run_id, HumanInput(ts=timestamp(), agent_name=agent_name, text=text))
 
 
 def _asked(kind: PromptKind, **named: str) -> Callable[[PromptAsked], bool]:

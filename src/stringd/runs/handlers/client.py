@@ -5,17 +5,25 @@ that run, told so, and can come back with `subscribe {fromSeq}`; it holds up nob
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 from uuid import uuid4
 
+from msgspec import UNSET
+
+from stringd.runs.record.events import DecidedBy
 from stringd.system.clock import timestamp
+from stringd.system.lineage import Program, Speaker
 from stringd.wire.runs import encode
 from stringd.wire.runs.messages import Error, Message
 
 # A burst of a thousand runs fits. Frames are shared between clients, so many stuck ones cost one.
 MAX_FRAMES: Final = 10_000
 MAX_BYTES: Final = 64 * 1024 * 1024
+
+ClientKind = Literal["human", "agent", "program"]
+"""Whom a client serves. One that says nothing about itself is taken for a person's."""
 
 
 class Handler(Protocol):
@@ -36,8 +44,15 @@ class RunsClient:
         *,
         max_frames: int = MAX_FRAMES,
         max_bytes: int = MAX_BYTES,
+        speaker: Speaker | None = None,
+        kind: ClientKind = "human",
     ) -> None:
         self.id = str(uuid4())
+        self.speaker = speaker
+        self.kind: ClientKind = kind
+        self._program: Program | None = None
+        # Frames that wait until it is known who sent the one before them.
+        self._held: deque[str | bytes] | None = None
         self.runs: set[str] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         # Runs that are being replayed to it; each is followed when its replay is done.
@@ -53,9 +68,39 @@ class RunsClient:
         self._roomy = asyncio.Event()
         self._roomy.set()
 
+    @property
+    def by(self) -> DecidedBy:
+        """Who sends, as far as that was asked."""
+        via = f"client {self.id}"
+        if self._program is None:
+            return DecidedBy(kind=self.kind if self.speaker is None else "agent", via=via)
+        pid, name = self._program
+        return DecidedBy(kind=self.kind, via=via, program=name or UNSET, pid=pid or UNSET)
+
     def receive(self, frame: str | bytes) -> None:
         """Handle one frame. Answers come out of `take`, some of them later."""
-        self._handler.receive(self, frame)
+        if self._held is not None:
+            self._held.append(frame)
+        else:
+            self._handler.receive(self, frame)
+
+    async def identify(self) -> Program | None:
+        """Ask who sent the last frame; later ones wait until `go_on`."""
+        assert self.speaker is not None
+        self._program = await self.speaker.outsider()
+        return self._program
+
+    def hold(self) -> None:
+        """Keep the frames that come from now on waiting."""
+        self._held = deque()
+
+    def go_on(self) -> None:
+        """Handle the frames that waited, up to one that makes the others wait again."""
+        waiting, self._held = self._held or deque(), None
+        for frame in waiting:
+            self.receive(frame)
+        # Whoever stopped reading from it meanwhile may read again.
+        self._wake()
 
     def gone(self) -> None:
         """The connection ended; nothing more will be taken."""
@@ -84,6 +129,11 @@ class RunsClient:
 
     @property
     def full(self) -> bool:
+        """Whether nothing more should be read from it now."""
+        return self._held is not None or self._crowded
+
+    @property
+    def _crowded(self) -> bool:
         return len(self._outbox) >= self._max_frames or self._bytes >= self._max_bytes
 
     def reply(self, message: Message) -> None:
@@ -99,12 +149,12 @@ class RunsClient:
             self._wake()
         self._outbox.append(frame)
         self._bytes += len(frame)
-        if self.full:
+        if self._crowded:
             self._roomy.clear()
 
     def offer(self, run_id: str, seq: int, frame: bytes) -> bool:
         """Queue a broadcast; False when this client is too far behind to hear more of the run."""
-        if not self.full:
+        if not self._crowded:
             self.push(frame)
             return True
         self.runs.discard(run_id)

@@ -87,9 +87,9 @@ class RunControl:
             message = f"Cannot steer run {run.id}: too many texts are waiting for its next call"
             raise RefusedError("RUN_NOT_STEERABLE", message)
         if run.started:
-            self._executor.record_steering(run, request.text)
+            self._executor.record_steering(run, request.text, client.by)
         between = request.mode == "steer"
-        run.mailbox.put(Steer(request.text, _receipt(request, client), between))
+        run.mailbox.put(Steer(request.text, client.by, _receipt(request, client), between))
         queued = messages.SteerQueued(run_id=run.id, text=request.text)
         queued.request_id = request.request_id
         run.publish(queued)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stringd.runs.errors import RunServiceError
 from stringd.runs.handlers.client import RunsClient
@@ -14,6 +14,20 @@ log = logging.getLogger(__name__)
 Answer = messages.Message | None
 Now = Callable[[Any, RunsClient], Answer]
 Later = Callable[[Any, RunsClient], Awaitable[Answer]]
+
+
+DECISIONS: Final = frozenset(
+    {
+        requests.PermissionDecision,
+        requests.QuestionResponse,
+        requests.UserInput,
+        requests.UpdatePolicy,
+        requests.SetCredential,
+    }
+)
+"""What the owner decides: not taken from a process that the daemon started."""
+_SIGNED: Final = DECISIONS | {requests.SteerRun}
+"""Requests the timeline keeps with the name of their sender."""
 
 
 class Handlers(NamedTuple):
@@ -39,6 +53,24 @@ class Dispatcher:
                 )
             )
             return
+        if client.speaker is not None and type(request) in _SIGNED:
+            client.hold()
+            background(client, self._ask_who(request, client))
+        else:
+            self._handle(request, client)
+
+    async def _ask_who(self, request: requests.ClientMessage, client: RunsClient) -> None:
+        """Handle a request that counts as the word of whoever sent it."""
+        try:
+            sender = await client.identify()
+            if sender is None and type(request) in DECISIONS:
+                client.reply(_not_yours(request))
+            else:
+                self._handle(request, client)
+        finally:
+            client.go_on()
+
+    def _handle(self, request: requests.ClientMessage, client: RunsClient) -> None:
         now = self._handlers.now.get(type(request))
         if now is not None:
             _answer_now(now, request, client)
@@ -47,6 +79,17 @@ class Dispatcher:
 
     def gone(self, client: RunsClient) -> None:
         self._gone(client)
+
+
+def _not_yours(request: requests.ClientMessage) -> messages.Error:
+    name = type(request).__struct_config__.tag
+    return messages.Error(
+        code="FORBIDDEN",
+        message=f"{name} is refused: it came from a process this daemon started, or from one that "
+        "cannot be identified. A person decides that in a terminal or page of their own: "
+        "stringd runs shows what waits and the command that answers it.",
+        request_id=request.request_id,
+    )
 
 
 def background(client: RunsClient, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

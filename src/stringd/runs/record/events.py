@@ -86,11 +86,15 @@ class RunCompleted(TimelineEvent, tag="run_completed", kw_only=True):
 
 
 class HumanInput(TimelineEvent, tag="user_input", kw_only=True):
-    """A human's answer, or an accepted steering text (then `agent_name` is empty)."""
+    """An answer, or an accepted steering text (then `agent_name` is empty). `by` is ours.
+
+    `source` is `human` only for what came through a person's client.
+    """
 
     agent_name: str
     text: str
     source: Literal["human", "agent"] = "human"
+    by: "DecidedBy | UnsetType" = UNSET
 
 
 class SteerRecorded(TimelineEvent, tag="steer_delivered", kw_only=True):
@@ -102,10 +106,16 @@ class SteerRecorded(TimelineEvent, tag="steer_delivered", kw_only=True):
 
 
 class DecidedBy(Struct, rename="camel", kw_only=True):
-    """Who decided and by which way: a human through a client, or a policy by its name."""
+    """Who decided and by which way.
 
-    kind: Literal["human", "policy"]
+    A human, an agent or another program through a client, with the process behind it where that
+    is known; or a policy by its name.
+    """
+
+    kind: Literal["human", "agent", "program", "policy"]
     via: str
+    program: str | UnsetType = UNSET
+    pid: int | UnsetType = UNSET
 
 
 class PermissionDecided(TimelineEvent, tag="permission_decision", kw_only=True):

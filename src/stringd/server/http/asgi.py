@@ -91,6 +91,7 @@ def _scope(request: HttpRequest) -> dict[str, Any]:
         "headers": list(request.headers.items()),
         "client": None,
         "server": None,
+        "stringd.visitor": request.peer.visitor,
     }
 
 

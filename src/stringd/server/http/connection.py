@@ -25,6 +25,7 @@ from stringd.server.http.messages import (
     text_response,
 )
 from stringd.server.http.outbox import Outbox
+from stringd.server.visitors import Visitor
 
 MAX_HEAD_BYTES: Final = 64 * 1024
 """Request line and headers together; four times what Node allows."""
@@ -53,8 +54,11 @@ _KEEP: Final = b"Connection: keep-alive\r\n"
 _CLOSE: Final = b"Connection: close\r\n"
 _CHUNKED: Final = _KEEP + b"Transfer-Encoding: chunked\r\n"
 
-Upgrade = Callable[[asyncio.Transport, bytes], None]
+Upgrade = Callable[[asyncio.Transport, bytes, Visitor | None], None]
 """Takes a transport over, given the bytes of the upgrade request and what followed it."""
+
+Look = Callable[[asyncio.BaseTransport], Visitor]
+"""Finds out who has connected."""
 
 
 class _HeadTooLargeError(Exception):
@@ -64,7 +68,8 @@ class _HeadTooLargeError(Exception):
 class HttpConnection(asyncio.Protocol):
     """The state of one connection.
 
-    `connections` is the set it keeps itself in, `outbox` what it shares with the others.
+    `connections` is the set it keeps itself in, `outbox` what it shares with the others. Without
+    `look` everybody is let in.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class HttpConnection(asyncio.Protocol):
         tasks: set[asyncio.Task[None]],
         upgrade: Upgrade,
         outbox: Outbox | None = None,
+        look: Look | None = None,
     ) -> None:
         self._app = app
         self._loop = loop
@@ -82,6 +88,8 @@ class HttpConnection(asyncio.Protocol):
         self._tasks = tasks
         self._upgrade = upgrade
         self._outbox = outbox or Outbox(loop)
+        self._look = look
+        self.visitor: Visitor | None = None
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport
         self._last_activity = loop.time()
@@ -113,6 +121,9 @@ class HttpConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._connections.add(self)
+        if self._look is not None:
+            self.visitor = self._look(transport)
+            self._deaf = self.visitor.refusal is not None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the loop names it
         self._connections.discard(self)
@@ -124,6 +135,7 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
+            self._turn_away()
             return
         self._last_activity = self._loop.time()
         if self._in_head:
@@ -342,6 +354,8 @@ class HttpConnection(asyncio.Protocol):
         """Close what has been idle or stalled for too long."""
         quiet = now - self._last_activity
         if self._deaf:
+            if quiet > STALL_SECONDS:
+                self._end()
             return
         if self._receiving or self._head_bytes:
             if quiet > STALL_SECONDS:
@@ -367,7 +381,7 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._connections.discard(self)
             self._outbox.flush()
-            self._upgrade(self._transport, self._head_again(method) + rest)
+            self._upgrade(self._transport, self._head_again(method) + rest, self.visitor)
 
     def _head_again(self, method: bytes, leave_out: tuple[bytes, ...] = ()) -> bytes:
         lines = [b"%b %b HTTP/1.1\r\n" % (method, self._url)]
@@ -404,6 +418,12 @@ class HttpConnection(asyncio.Protocol):
                 self._send(request, error_response(HttpError(413, reason)))
             else:
                 self._refuse(413, reason)
+
+    def _turn_away(self) -> None:
+        """Answer the first bytes of somebody who may ask nothing; the rest goes unread."""
+        if self.visitor is not None and self.visitor.refusal is not None and not self._refused:
+            self._refused = True
+            self._refuse(403, self.visitor.refusal)
 
     def _refuse(self, status: int, reason: str) -> None:
         """Answer and end, unless another answer is already under way."""

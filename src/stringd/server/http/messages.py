@@ -8,6 +8,8 @@ import msgspec
 if TYPE_CHECKING:
     import asyncio
 
+    from stringd.system.lineage import Speaker
+
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 
 CORS_HEADERS: Final = (
@@ -54,6 +56,10 @@ class HttpResponse:
 
 class HttpPeer(Protocol):
     """The connection behind a request, for what takes time."""
+
+    @property
+    def visitor(self) -> "Speaker | None":
+        """Who is at its other end, where that was asked."""
 
     def left(self) -> "asyncio.Future[None]":
         """A future that resolves when the client has left."""

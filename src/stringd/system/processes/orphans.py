@@ -16,6 +16,8 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 # A child somebody waits for is collected at once; one that lay around this long never will be.
 _ABANDONED_SECONDS: Final = 10.0
 
+_NO_SESSION: Final = -1
+
 _own: set[int] = set()
 _seen_dead: dict[tuple[int, int], float] = {}
 
@@ -57,6 +59,11 @@ def collect(session: int, ended: set[int]) -> None:
             del _seen_dead[orphan.pid, orphan.started]
             with suppress(ChildProcessError):
                 os.waitpid(orphan.pid, os.WNOHANG)
+
+
+def collect_abandoned() -> None:
+    """Free the process table of orphans nobody asked about; called every few seconds."""
+    collect(_NO_SESSION, set())
 
 
 def _orphans() -> list[ProcessEntry]:

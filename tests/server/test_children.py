@@ -1,0 +1,187 @@
+"""What a daemon started cannot decide what its owner must decide, by any wire."""
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stringd.system.peers import kernel_can_say
+from tests.requirements import proves
+from tests.runs.support import Json, Watcher, scripted, sequential, strategy, watching
+from tests.support.daemon import Daemon, free_port
+from tests.support.http import User, request
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not kernel_can_say(), reason="this kernel has no sock_diag"),
+]
+
+CHILD = Path(__file__).with_name("speaking_child.py")
+READING = {"tools": [{"name": "read_file", "args": {"path": "../secret.txt"}}]}
+REFUSED = ["FORBIDDEN"] * 5
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Daemon, int, User]]:
+    """A daemon, the port of its runs, and a user with shells."""
+    runs_port = free_port()
+    with Daemon(tmp_path_factory.mktemp("served"), "--runs-port", str(runs_port)) as running:
+        user = User(running.port, "u", tmp_path_factory.mktemp("home"))
+        yield running, runs_port, user
+
+
+def strategy_file(folder: Path, agent: Json) -> Json:
+    """How to prepare a run of this agent."""
+    (folder / "work").mkdir()
+    (folder / "secret.txt").write_text("the secret", "utf-8")
+    path = folder / "s.yaml"
+    path.write_text(yaml.safe_dump(strategy(sequential("a"), a=agent)), "utf-8")
+    return {"strategyPath": str(path), "cwd": str(folder / "work")}
+
+
+@asynccontextmanager
+async def asking(port: int, prepare: Json, run_id: str) -> AsyncIterator[tuple[Watcher, str]]:
+    """A run that asks for a permission, its owner's client, and the id of what it asks."""
+    async with watching(port) as owner:
+        await owner.ask("prepare_run", runId=run_id, **prepare)
+        await owner.send("start_run", runId=run_id)
+        yield owner, (await owner.until("request_permission"))[-1]["requestId"]
+
+
+def in_a_shell(user: User, *words: object) -> str:
+    """What a child of the daemon printed."""
+    command = shlex.join(map(str, (sys.executable, "-P", CHILD, *words)))
+    head, content = user.exec(f"/exec {command}")
+    assert head["ok"], content
+    return content.partition("---\n")[2] or content
+
+
+@proves("TRUST-12")
+@pytest.mark.parametrize("detached", [False, True], ids=["a child", "detached"])
+@pytest.mark.parametrize("wire", ["port", "runs port", "unix"])
+async def test_a_child_of_the_daemon_decides_nothing(
+    served: tuple[Daemon, int, User], tmp_path: Path, wire: str, detached: bool
+) -> None:
+    daemon, runs_port, user = served
+    agent = {**scripted(READING, "fine"), "tools": ["read_file"]}
+    run_id = f"run-{tmp_path.name}"
+    places = {
+        "port": ("ws", daemon.port),
+        "runs port": ("ws", runs_port),
+        "unix": ("unix", daemon.data_dir / "stringd.sock"),
+    }
+    how = ["detached"] if detached else []
+    async with asking(daemon.port, strategy_file(tmp_path, agent), run_id) as (owner, asked):
+        told = in_a_shell(user, *places[wire], run_id, asked, *how)
+        assert json.loads(told) == [*REFUSED, "run_list"]
+        assert await owner.quiet() == []
+        await owner.send(
+            "permission_decision", runId=run_id, permissionRequestId=asked, decision="deny"
+        )
+        assert (await owner.ended())["type"] == "strategy_completed"
+    assert decided(daemon, run_id) == [("deny", "human", os.getpid())]
+
+
+def decided(daemon: Daemon, run_id: str) -> list[tuple[str, str, int]]:
+    """What the timeline says about decisions, by whom, and the process they came from."""
+    lines = (daemon.data_dir / "runs" / f"{run_id}.jsonl").read_text("utf-8").splitlines()
+    found = [each for each in map(json.loads, lines) if each["type"] == "permission_decision"]
+    by = [each["decidedBy"] for each in found]
+    assert all(each["program"] for each in by)
+    return [(e["decision"], b["kind"], b["pid"]) for e, b in zip(found, by, strict=True)]
+
+
+@proves("TRUST-12")
+@pytest.mark.parametrize("wire", ["mcp", "bridge"])
+async def test_a_child_answers_nothing_through_mcp(
+    served: tuple[Daemon, int, User], tmp_path: Path, wire: str
+) -> None:
+    daemon, _, user = served
+    run_id = f"run-{tmp_path.name}"
+    async with watching(daemon.port) as owner:
+        await owner.ask("prepare_run", runId=run_id, **strategy_file(tmp_path, {"type": "user"}))
+        await owner.send("start_run", runId=run_id)
+        await owner.until("request_input")
+        assert "ERROR(FORBIDDEN): user_input is refused" in in_a_shell(
+            user, wire, daemon.port, run_id, "-"
+        )
+        await owner.send("user_input", runId=run_id, agentName="a", text="mine")
+        assert (await owner.ended())["result"] == "mine"
+    lines = (daemon.data_dir / "runs" / f"{run_id}.jsonl").read_text("utf-8").splitlines()
+    inputs = [each for each in map(json.loads, lines) if each["type"] == "user_input"]
+    assert [(e["text"], e["source"], e["by"]["pid"]) for e in inputs] == [
+        ("mine", "human", os.getpid())
+    ]
+
+
+@proves("TRUST-12")
+async def test_an_answer_by_a_programs_client_is_not_recorded_as_a_humans(
+    served: tuple[Daemon, int, User], tmp_path: Path
+) -> None:
+    daemon, _, _ = served
+    run_id = f"run-{tmp_path.name}"
+    call = {"name": "answer", "arguments": {"run_id": run_id, "text": "mine"}}
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}
+    accept = {"Accept": "application/json, text/event-stream"}
+    async with watching(daemon.port) as owner:
+        await owner.ask("prepare_run", runId=run_id, **strategy_file(tmp_path, {"type": "user"}))
+        await owner.send("start_run", runId=run_id)
+        await owner.until("request_input")
+        assert request(daemon.port, "POST", "/mcp", asked, accept).status == 200
+        await owner.ended()
+    lines = (daemon.data_dir / "runs" / f"{run_id}.jsonl").read_text("utf-8").splitlines()
+    (kept,) = [each for each in map(json.loads, lines) if each["type"] == "user_input"]
+    assert (kept["source"], kept["by"]["kind"], kept["by"]["pid"]) == (
+        "agent",
+        "agent",
+        os.getpid(),
+    )
+
+
+@proves("TRUST-12")
+async def test_what_outlived_a_killed_daemon_decides_nothing_in_the_next(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path)
+    ready, start, result = (tmp_path / name for name in ("ready", "start", "result"))
+    for pipe in (ready, start):
+        os.mkfifo(pipe)
+    agent = {**scripted(READING, "fine"), "tools": ["read_file"]}
+    prepare = strategy_file(tmp_path, agent)
+    child = shlex.join(map(str, (sys.executable, "-P", CHILD, "ws", daemon.port, "r")))
+    later = f"echo > {ready}; read asked < {start}; {child} $asked > {result}.new 2>&1"
+    daemon.start()
+    user = User(daemon.port, "u", tmp_path / "home")
+    user.exec(f"setsid -f bash -c {shlex.quote(f'{later}; mv {result}.new {result}')}", "bash:x")
+    ready.read_bytes()
+    daemon.kill()
+    daemon.start()
+    try:
+        async with asking(daemon.port, prepare, "r") as (owner, asked):
+            try:
+                writing = os.open(start, os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:
+                return  # It did not outlive the daemon at all.
+            os.write(writing, f"{asked}\n".encode())
+            os.close(writing)
+            while not result.exists():
+                await owner.ask("ping")
+            assert json.loads(result.read_text("utf-8")) == [*REFUSED, "run_list"]
+    finally:
+        daemon.stop()
+
+
+def test_a_child_may_stop_the_daemon(tmp_path: Path) -> None:
+    """The protocol page leaves that open to every program of the account."""
+    with Daemon(tmp_path) as daemon:
+        user = User(daemon.port, "u", tmp_path / "home")
+        code = (
+            f"import urllib.request as u; u.urlopen('http://127.0.0.1:{daemon.port}/shutdown', b'')"
+        )
+        user.post(cmd=f"/exec {shlex.join((sys.executable, '-c', code))}")
+        assert daemon.process is not None
+        assert daemon.process.wait(20) == 0
