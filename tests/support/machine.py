@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 PROGRAMS = {
+    "bwrap": "bubblewrap",
     "chromium": "chromium",
     "sudo": "sudo",
     "tmux": "tmux",

@@ -1,0 +1,35 @@
+"""Walls around a command: bubblewrap where it works, else Landlock and seccomp, else none.
+
+spec = standard_spec(Level.WORKSPACE, [workspace], hide=[data_directory])
+enclosed = enclose(spec, ["/bin/bash", "-c", text], environment)
+process = await asyncio.create_subprocess_exec(*enclosed.argv, env=enclosed.environment, …)
+"""
+
+from stringd.system.sandbox.bubblewrap import Bubblewrap
+from stringd.system.sandbox.enclose import Enclosed, enclose, standard_spec
+from stringd.system.sandbox.inside import ask_to_end, processes_inside
+from stringd.system.sandbox.landlock import Landlock
+from stringd.system.sandbox.report import Report, report
+from stringd.system.sandbox.spec import Level, Limits, Network, SandboxError, SandboxSpec
+from stringd.system.sandbox.walls import Nothing, Walls, available, find_available
+
+__all__ = [
+    "Bubblewrap",
+    "Enclosed",
+    "Landlock",
+    "Level",
+    "Limits",
+    "Network",
+    "Nothing",
+    "Report",
+    "SandboxError",
+    "SandboxSpec",
+    "Walls",
+    "ask_to_end",
+    "available",
+    "enclose",
+    "find_available",
+    "processes_inside",
+    "report",
+    "standard_spec",
+]

@@ -1,0 +1,117 @@
+"""A sandbox spec as arguments for bubblewrap. Nothing here touches the machine."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from stringd.system.sandbox.launcher import seccomp
+from stringd.system.sandbox.limits import Group, lower_limits
+from stringd.system.sandbox.spec import Network, SandboxSpec
+from stringd.system.sandbox.view import Access, Entry
+
+BASH: Final = "/bin/bash"
+
+
+class Bubblewrap(NamedTuple):
+    """bubblewrap works on this machine."""
+
+    program: str
+    machine: str
+    locks_namespaces: bool
+    """It is new enough to forbid namespaces inside namespaces."""
+
+
+# bubblewrap takes the filter from a descriptor. The shell opens one, so that a caller has nothing
+# to pass on but arguments; `-p` keeps it from reading anything the environment names. It also looks
+# for the hidden files once more: bubblewrap gives up on one that has vanished meanwhile.
+_PRELUDE: Final = """
+program=$1 group=$2 settings=$3 filter=$4 files=$5 options=$6
+shift 6
+if [ -n "$group" ]; then
+  { mkdir "$group" &&
+    for each in $settings; do echo "${each#*=}" >"$group/${each%%=*}" || exit 126; done &&
+    echo $$ >"$group/cgroup.procs"; } || { echo "sandbox: no control group $group" >&2; exit 126; }
+fi
+hide=()
+for each in "${@:1:files}"; do
+  [ -e "$each" ] && hide+=(--dev-bind /dev/null "$each")
+done
+exec {given}< <(printf %b "$filter")
+shift "$files"
+exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options+1}"
+"""
+
+
+def bubblewrap_argv(
+    walls: Bubblewrap,
+    spec: SandboxSpec,
+    entries: Sequence[Entry],
+    command: Sequence[str],
+    *,
+    variables: Mapping[str, str],
+    group: Group | None,
+) -> list[str]:
+    """`variables` are set inside; `group` is a control group for the shell to make and enter."""
+    prelude = [BASH, "--norc", "--noprofile", "-p", "-c", _PRELUDE, "stringd-sandbox"]
+    settings = "" if group is None else " ".join(f"{name}={value}" for name, value in group.limits)
+    files = [each.path for each in entries if _is_hidden_file(each)]
+    options = [
+        *_namespaces(walls, spec),
+        *_mounts(spec, [each for each in entries if not _is_hidden_file(each)]),
+        *(part for name, value in variables.items() for part in ("--setenv", name, value)),
+    ]
+    return [
+        *prelude,
+        *(walls.program, "" if group is None else group.path, settings, _filter(walls.machine)),
+        *(str(len(files)), str(len(options)), *files, *options),
+        *(*lower_limits(spec.limits, grouped=group is not None), *command),
+    ]
+
+
+def _is_hidden_file(entry: Entry) -> bool:
+    """What is covered with an empty file, the last of all: nothing is inside it."""
+    return entry.access is Access.HIDDEN and not entry.directory
+
+
+def _filter(machine: str) -> str:
+    families = (seccomp.AF_UNIX, seccomp.AF_INET, seccomp.AF_INET6)
+    return "".join(f"\\x{byte:02x}" for byte in seccomp.program(machine, families, tracing=True))
+
+
+def _namespaces(walls: Bubblewrap, spec: SandboxSpec) -> Iterator[str]:
+    yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-cgroup-try")
+    if walls.locks_namespaces:
+        yield "--disable-userns"
+    if spec.network is Network.NONE:
+        yield "--unshare-net"
+    yield from ("--cap-drop", "ALL", "--die-with-parent")
+    if not spec.terminal:
+        yield "--new-session"
+
+
+def _mounts(spec: SandboxSpec, entries: Sequence[Entry]) -> Iterator[str]:
+    root = next((entry for entry in entries if entry.path == "/"), None)
+    yield from (_bind(Access.READ if root is None else root.access), "/", "/")
+    yield from ("--dev", "/dev", "--proc", "/proc")
+    inner = [entry for entry in entries if entry.path != "/"]
+    for entry in inner:
+        yield from _mount(spec, entry)
+    # At the end, because mount points of inner places are made in these directories.
+    for entry in inner:
+        if entry.access is Access.HIDDEN:
+            yield from ("--remount-ro", entry.path)
+
+
+def _mount(spec: SandboxSpec, entry: Entry) -> tuple[str, ...]:
+    match entry.access:
+        case Access.OWN if spec.temporary is not None:
+            return ("--bind", str(spec.temporary), entry.path)
+        case Access.OWN:
+            return ("--perms", "1777", "--tmpfs", entry.path)
+        case Access.HIDDEN:
+            return ("--tmpfs", entry.path)
+        case access:
+            return (_bind(access), entry.path, entry.path)
+
+
+def _bind(access: Access) -> str:
+    return "--bind" if access is Access.WRITE else "--ro-bind"

@@ -1,0 +1,68 @@
+"""A sandbox spec as arguments for the launcher. Nothing here touches the machine."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stringd.system.sandbox.launcher import rules
+from stringd.system.sandbox.limits import Group
+from stringd.system.sandbox.spec import SandboxSpec
+from stringd.system.sandbox.view import Access, Entry
+
+
+class Landlock(NamedTuple):
+    """The kernel has Landlock; `version` is what it calls the ABI."""
+
+    version: int
+
+    @property
+    def keeps_signals_in(self) -> bool:
+        return rules.scopes(self.version) != 0
+
+
+# A virtual environment's interpreter would first look for what it is based on.
+_PYTHON: Final = os.path.realpath(sys.executable)
+_START: Final = (
+    "import sys;sys.path.insert(0,sys.argv.pop(1));from launcher.main import main;main()"
+)
+_KINDS: Final = {
+    Access.OWN: rules.HIDDEN,
+    Access.HIDDEN: rules.HIDDEN,
+    Access.READ: rules.READ,
+    Access.WRITE: rules.WRITE,
+}
+
+
+def landlock_argv(
+    spec: SandboxSpec,
+    entries: Sequence[Entry],
+    command: Sequence[str],
+    *,
+    variables: Mapping[str, str],
+    group: Group | None,
+    python: str = _PYTHON,
+) -> list[str]:
+    """`variables` are set inside; `group` is a control group for the launcher to make and enter."""
+    asked = [f"{_KINDS[entry.access]}{entry.path}" for entry in entries]
+    asked.append(f"network={spec.network}")
+    asked += [f"set={name}={value}" for name, value in variables.items()]
+    if spec.terminal:
+        asked.append("terminal")
+    if spec.temporary is not None:
+        asked.append(f"temporary={spec.temporary}")
+    if spec.limits.cpu_seconds is not None:
+        asked.append(f"cpu={spec.limits.cpu_seconds}")
+    asked += _limits(spec) if group is None else _group(group)
+    start = [python, "-I", "-S", "-c", _START, str(Path(__file__).parent)]
+    return [*start, *asked, "--", *command]
+
+
+def _limits(spec: SandboxSpec) -> list[str]:
+    wanted = {"processes": spec.limits.processes, "memory": spec.limits.memory}
+    return [f"{name}={value}" for name, value in wanted.items() if value is not None]
+
+
+def _group(group: Group) -> list[str]:
+    return [f"cgroup={group.path}", *(f"limit={name}={value}" for name, value in group.limits)]

@@ -1,0 +1,128 @@
+"""The calls to the kernel that Python does not offer."""
+
+import ctypes
+import os
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTTOU, SIGXFSZ = 2, 3, 9, 13, 22, 25
+_SIG_DFL, _SIG_IGN = 0, 1
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+_SECCOMP_MODE_FILTER = 2
+_LAST_CAPABILITY = 63
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION = 1
+_PATH_BENEATH = 1
+_CAPABILITY_VERSION = 0x20080522
+
+
+RLIMIT_CPU, RLIMIT_DATA, RLIMIT_NPROC = 0, 2, 6
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (
+        ("files", ctypes.c_uint64),
+        ("network", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+
+
+def landlock_version() -> int:
+    """0 where the kernel has none, or has it switched off."""
+    version: int = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
+    return max(0, version)
+
+
+def landlock_ruleset(version: int, files: int, network: int, scoped: int) -> int:
+    """A descriptor to add rules to. Older kernels take a shorter structure."""
+    asked = _Ruleset(files, network, scoped)
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    return _done(_libc.syscall(_CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(size), 0))
+
+
+def landlock_allow(ruleset: int, place: int, allowed: int) -> None:
+    rule = _PathBeneath(allowed, place)
+    _done(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
+
+
+def landlock_restrict(ruleset: int) -> None:
+    _done(_libc.syscall(_RESTRICT_SELF, ruleset, 0))
+
+
+def filter_calls(program: bytes) -> None:
+    asked = _Program(len(program) // 8, program)
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(asked))
+
+
+def no_new_privileges() -> None:
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def drop_capabilities() -> None:
+    """For good: root without them is an account like any other that owns many files."""
+    for number in range(_LAST_CAPABILITY + 1):
+        if _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) != 0:
+            break
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    _done(_libc.capset(header, (ctypes.c_uint32 * 6)()))
+
+
+def lower_limit(kind: int, wanted: int) -> None:
+    """For good. A limit that is already lower stays."""
+    now = (ctypes.c_uint64 * 2)()
+    _done(_libc.getrlimit(kind, now))
+    limit = min(wanted, now[1])
+    _done(_libc.setrlimit(kind, (ctypes.c_uint64 * 2)(limit, limit)))
+
+
+def die_with_parent() -> None:
+    _prctl(_PR_SET_PDEATHSIG, SIGKILL)
+
+
+def adopt_orphans() -> None:
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def be_unreadable() -> None:
+    """Children of the same account may not trace this process or read its memory."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def ignore_keyboard() -> None:
+    """What is typed on the terminal is for the command."""
+    for number in (SIGINT, SIGQUIT):
+        _libc.signal(number, ctypes.c_void_p(_SIG_IGN))
+
+
+def take_terminal_silently() -> None:
+    """Moving to the front of a terminal from behind would stop this process otherwise."""
+    _libc.signal(SIGTTOU, ctypes.c_void_p(_SIG_IGN))
+
+
+def default_signals() -> None:
+    """Undo what we and the interpreter ignore."""
+    for number in (SIGINT, SIGQUIT, SIGPIPE, SIGTTOU, SIGXFSZ):
+        _libc.signal(number, ctypes.c_void_p(_SIG_DFL))
+
+
+def _prctl(option: int, value: int, more: int = 0) -> None:
+    _done(_libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(more), 0, 0))
+
+
+def _done(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

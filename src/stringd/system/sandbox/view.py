@@ -1,0 +1,125 @@
+"""What a command sees of the disk: each place that differs from its surroundings, in order."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from stringd.system.sandbox.spec import TEMPORARY, Level, SandboxError, SandboxSpec
+
+
+class Access(IntEnum):
+    """In order of strictness: at the same place the stricter wins."""
+
+    OWN = 0
+    """Empty at first, writable, gone afterwards."""
+    WRITE = 1
+    READ = 2
+    HIDDEN = 3
+
+
+class Entry(NamedTuple):
+    path: str
+    access: Access
+    directory: bool
+
+
+_ROOT: Final = Entry("/", Access.READ, True)
+
+
+def view(spec: SandboxSpec, sockets: Iterable[str] = ()) -> tuple[Entry, ...]:
+    """Outer places before inner ones, links resolved, what does not exist left out.
+
+    `sockets` are paths where somebody listens; they are hidden wherever they are. Raises
+    `SandboxError` for a workspace that is not there.
+    """
+    places: dict[str, Entry] = {}
+    for path, access in _wanted(spec, sockets):
+        entry = _entry(path, access)
+        if entry is not None and access >= places.get(entry.path, entry).access:
+            places[entry.path] = entry
+    for workspace in spec.workspace:
+        if not workspace.is_dir():
+            raise SandboxError(f"The workspace {workspace} is not a directory")
+    kept = _without_repeats(sorted(places.values(), key=_depth))
+    return tuple(sorted((*kept, *_pinned(kept)), key=_depth))
+
+
+def matching(pattern: str) -> Iterator[str]:
+    """The paths a pattern in the last part of a path means."""
+    parent, _, name = pattern.rpartition("/")
+    if not any(sign in name for sign in "*?["):
+        yield pattern
+        return
+    try:
+        names = os.listdir(parent)  # noqa: PTH208 - names are what is matched
+    except OSError:
+        return
+    yield from (f"{parent}/{each}" for each in names if fnmatchcase(each, name))
+
+
+def _wanted(spec: SandboxSpec, sockets: Iterable[str]) -> Iterator[tuple[str, Access]]:
+    yield from ((path, Access.OWN) for path in TEMPORARY)
+    works = Access.READ if spec.level is Level.READ_ONLY else Access.WRITE
+    yield from ((os.fspath(path), works) for path in spec.workspace)
+    if spec.level is not Level.READ_ONLY:
+        yield from ((os.fspath(path), Access.WRITE) for path in spec.writable)
+    yield from ((os.fspath(path), Access.READ) for path in spec.readable)
+    for pattern in spec.hidden:
+        yield from ((path, Access.HIDDEN) for path in matching(pattern))
+    yield from ((path, Access.HIDDEN) for path in sockets)
+
+
+def _entry(path: str, access: Access) -> Entry | None:
+    """A place by its real path: whichever link leads there, it is the same place."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - for hundreds of paths a command
+    except (OSError, ValueError):
+        return None
+    return Entry(os.path.realpath(path), access, stat.S_ISDIR(mode))
+
+
+def _depth(entry: Entry) -> int:
+    return len(entry.path.rstrip("/").split("/"))
+
+
+def _pinned(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The directories on the way from a writable place to a stricter one inside it.
+
+    As places of their own they cannot be renamed; otherwise a command could move what is around a
+    secret, and the next command would find the secret where nothing hides it.
+    """
+    known = {entry.path: entry for entry in entries}
+    found: dict[str, Entry] = {}
+    for entry in known.values():
+        if entry.access in (Access.READ, Access.HIDDEN):
+            way = list(_way_up(entry.path, known))
+            if known.get(way[-1], _ROOT).access is Access.WRITE:
+                found.update((path, Entry(path, Access.WRITE, True)) for path in way[:-1])
+    return tuple(found.values())
+
+
+def _way_up(path: str, known: dict[str, Entry]) -> Iterator[str]:
+    """The directories above, up to the first known one or the root."""
+    while path != "/":
+        path = path.rpartition("/")[0] or "/"
+        yield path
+        if path in known:
+            return
+
+
+def _without_repeats(entries: list[Entry]) -> tuple[Entry, ...]:
+    kept: dict[str, Entry] = {}
+    for entry in entries:
+        around = _surrounding(entry.path, kept)
+        absent = around in (Access.OWN, Access.HIDDEN) and entry.access is Access.HIDDEN
+        if not absent and entry.access is not around:
+            kept[entry.path] = entry
+    return tuple(kept.values())
+
+
+def _surrounding(path: str, kept: dict[str, Entry]) -> Access:
+    *_, nearest = ("/", *_way_up(path, kept))
+    return kept.get(nearest, _ROOT).access
