@@ -8,10 +8,7 @@ from msgspec import Struct
 
 from stringd.documents.diagnostics import Finding
 
-_DIRECTIVE = re.compile(
-    r"\[!(nav|menu|include|requirements)(?::([A-Za-z0-9_-]+))?\]"
-    r"\([ \t]*([^\n]*?)[ \t]*\)[ \t\r]*(?:\n|\Z)"
-)
+_OPENING = re.compile(r"\[!(nav|menu|include|requirements)(?::([A-Za-z0-9_-]++))?\]\(")
 RESERVED_MENU: Final = "page"
 
 
@@ -46,10 +43,13 @@ class Include(NamedTuple):
 
 def read_directive(line: str, indent: int, offset: int) -> Directive | None:
     """The directive a line is, if it is one and nothing else stands on the line."""
-    match = _DIRECTIVE.match(line, indent)
+    match = _OPENING.match(line, indent)
     if match is None:
         return None
-    path = match[3].removeprefix("<").removesuffix(">")
+    rest = line[match.end() :].removesuffix("\n").rstrip(" \t\r")
+    if not rest.endswith(")"):
+        return None
+    path = rest[:-1].strip(" \t").removeprefix("<").removesuffix(">")
     kind = "nav" if match[1] == "menu" else match[1]
     return Directive(offset, offset + len(line), kind, match[2], path, match[1])
 
