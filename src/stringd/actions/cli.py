@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.actions.errors import ActionError, payload_error
+from stringd.system.environment import ACTION, child_environment
 
 BASH: Final = "/bin/bash"
 MAX_OUTPUT_BYTES: Final = 10 * 1024 * 1024
@@ -19,12 +19,6 @@ MAX_OUTPUT_BYTES: Final = 10 * 1024 * 1024
 MAX_VALUE_BYTES: Final = 128 * 1024 - 64
 """The kernel takes no longer argument or environment string."""
 GRACE_SECONDS: Final = 0.5
-_INHERITED: Final = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "USER", "LOGNAME")
-# These choose which code programs load or how the shell reads its text.
-_STEERING: Final = re.compile(
-    r"(LD_|DYLD_|BASH|GCONV|PYTHON|PERL5?|RUBY|NODE_|JAVA_|GIT_).*|ENV|IFS|PS\d|SHELLOPTS|"
-    r"PROMPT_COMMAND|CDPATH|GLOBIGNORE|HOME|TERM|SHELL|" + "|".join(_INHERITED)
-)
 
 
 class CommandEnding(Enum):
@@ -47,23 +41,11 @@ class CommandOutput(NamedTuple):
     truncated: bool
 
 
-def may_export(name: str) -> bool:
-    """Whether a variable may enter a command's environment under its own name."""
-    return _STEERING.fullmatch(name) is None
-
-
 def command_environment(
     base: Mapping[str, str], own: Mapping[str, str], values: Mapping[str, str]
 ) -> dict[str, str]:
     """All a command sees: a few names of the daemon's environment, the call's own, its values."""
-    found = {name: base[name] for name in _INHERITED if base.get(name)}
-    found.setdefault("PATH", os.defpath)
-    if not found.keys() & {"LANG", "LC_ALL", "LC_CTYPE"}:
-        found["LANG"] = "C.UTF-8"
-    home = base.get("HOME") or str(Path("~").expanduser())
-    found |= {"HOME": home, "TERM": "dumb"}
-    found |= {name: value for name, value in own.items() if may_export(name)}
-    return {**found, **values}
+    return {**child_environment(ACTION, base, additions=own), **values}
 
 
 class RunningCommand:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from stringd.runtime.shell.errors import ShellUnavailableError
 from stringd.runtime.shell.terminal import ShellTerminal
-from stringd.system.environment import child_environment
+from stringd.system.environment import SHELL, child_environment
 from stringd.system.files import make_private_directory
 from stringd.system.processes.child import ChildProcess, start_child
 
@@ -37,7 +37,7 @@ def launch(
 ) -> Bash:
     """Start bash in `cwd`. Raises `ShellUnavailableError`."""
     path, mark = bash_path(), secrets.token_hex(16)
-    environment = child_environment(base, home=home, variables=variables, mark=mark)
+    environment = child_environment(SHELL, base, home=home, additions=variables, mark=mark)
     with ExitStack() as undo:
         try:
             terminal = ShellTerminal(on_data)

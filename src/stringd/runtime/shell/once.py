@@ -11,7 +11,7 @@ from stringd.runtime.shell.bash import bash_path, starting_directory
 from stringd.runtime.shell.errors import ShellUnavailableError, UnusableInputError
 from stringd.runtime.shell.output import Output
 from stringd.runtime.shell.reply import ShellEnding, ShellReply
-from stringd.system.environment import child_environment
+from stringd.system.environment import SHELL, child_environment
 from stringd.system.processes.child import ChildProcess, start_child
 from stringd.system.processes.tree import end_tree
 
@@ -40,7 +40,9 @@ class OneShot:
         self._mark = secrets.token_hex(16)
         self._output = Output()
         self._loop = asyncio.get_running_loop()
-        environment = child_environment(base, home=home, variables=variables, mark=self._mark)
+        environment = child_environment(
+            SHELL, base, home=home, additions=variables, mark=self._mark
+        )
         self._pipe, theirs = os.pipe()
         try:
             self._child = _start(command, environment, self._cwd, theirs)
