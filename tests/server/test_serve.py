@@ -30,5 +30,5 @@ def _start_a_shell(app: App, home: Path) -> int:
     app.runtime.topics.register("ada", str(home))
     session = app.runtime.topics.session(app.runtime.topics.slot("ada", parse_topic("bash:x")))
     shell = Shell.launch(home=str(home), cwd=str(home), base={})
-    session.shell = shell
+    session.running = shell
     return shell.pid

@@ -99,6 +99,10 @@ class RunningCommand:
     def directory(self) -> str:
         return str(self._directory)
 
+    @property
+    def ended(self) -> bool:
+        return self._exited.done()
+
     async def output(self, limit: float) -> CommandOutput:
         """Wait for the end, at most `limit` seconds; its process group does not outlive this."""
         try:

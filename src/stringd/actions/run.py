@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -79,7 +80,10 @@ class ActionCaller(NamedTuple):
     """Who calls: their place, and who may end a command early."""
 
     place: ActionContext
-    started: Callable[[RunningCommand | None], None] = lambda _command: None
+    holding: Callable[[RunningCommand], AbstractContextManager[None]] = lambda _command: (
+        nullcontext()
+    )
+    """Holds a command while it runs, so that it can be ended early."""
     call_tool: ToolCaller | None = None
 
 
@@ -181,11 +185,8 @@ class _Call:
             split=template is not None and _needs_streams(template),
         )
         self.running = True
-        self._caller.started(running)
-        try:
+        with self._caller.holding(running):
             output = await running.output(self._engine.cli_timeout)
-        finally:
-            self._caller.started(None)
         return self._command_answer(bound, output, template)
 
     def _environment(self, command: ShellCommand) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """`POST /exec`: one command in, three events out. This is the hot path; keep it short."""
 
-import asyncio
 from collections.abc import Awaitable
 from functools import lru_cache
 from pathlib import Path
@@ -39,7 +38,7 @@ _HEAD: Final = SSE_HEADERS + CORS_HEADERS
 _parse_topic = lru_cache(maxsize=4096)(parse_topic)
 
 
-class ExecCommand(msgspec.Struct, frozen=True, gc=False):
+class ExecRequest(msgspec.Struct, frozen=True, gc=False):
     """A validated request: what to run, where, and how to name it in the answer."""
 
     user_id: str
@@ -60,18 +59,29 @@ class ExecEndpoint:
     def __call__(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         try:
             user_id = require_user(self._runtime, request)
-            command = parse_command(user_id, request.typed_body())
+            command = parse_request(user_id, request.typed_body())
         except HttpError as error:
             self._log.info("exec.validation", status=error.status, error=error)
             raise
         slot = self._runtime.topics.slot(user_id, command.topic)
-        if slot.queue.busy:
-            return self._run_beside(request, command, slot) or self._queue(request, command, slot)
-        slot.queue.enter()
-        return self._run(request, command, slot)
+        beside = self._run_beside(request, command, slot) if slot.queue.busy else None
+        return beside or self._run_in_turn(request, command, slot)
+
+    def _run_in_turn(
+        self, request: HttpRequest, command: ExecRequest, slot: "Slot"
+    ) -> HttpResponse | Awaitable[HttpResponse]:
+        try:
+            turn = slot.queue.take_turn(self._queue_timeout, request.peer.left)
+        except QueueFullError as error:
+            self._log.info("exec.queue_full", userId=slot.user_id, topic=slot.topic)
+            raise HttpError(429, "QUEUE_FULL", slot.crowded) from error
+        if turn is None:
+            return self._run(request, command, slot)
+        self._log.info("exec.queued", userId=slot.user_id, topic=slot.topic)
+        return self._run_later(request, command, slot, turn)
 
     def _run(
-        self, request: HttpRequest, command: ExecCommand, slot: "Slot"
+        self, request: HttpRequest, command: ExecRequest, slot: "Slot"
     ) -> HttpResponse | Awaitable[HttpResponse]:
         """Run the command now that it has its turn; most commands answer at once."""
         started = perf_counter() if self._log.enabled else 0.0
@@ -91,7 +101,7 @@ class ExecEndpoint:
         return self._finish(command, slot, answer, started)
 
     def _run_beside(
-        self, request: HttpRequest, command: ExecCommand, slot: "Slot"
+        self, request: HttpRequest, command: ExecRequest, slot: "Slot"
     ) -> Awaitable[HttpResponse] | None:
         """Answer what speaks to the running command; None when this must wait instead."""
         started = perf_counter()
@@ -101,23 +111,11 @@ class ExecEndpoint:
         request.peer.stream(_HEAD)
         return self._answer(command, answer, started)
 
-    def _queue(
-        self, request: HttpRequest, command: ExecCommand, slot: "Slot"
-    ) -> Awaitable[HttpResponse]:
-        try:
-            place = slot.queue.enter()
-        except QueueFullError as error:
-            self._log.info("exec.queue_full", userId=slot.user_id, topic=slot.topic)
-            raise HttpError(429, "QUEUE_FULL", slot.crowded) from error
-        assert place is not None
-        self._log.info("exec.queued", userId=slot.user_id, topic=slot.topic)
-        return self._run_later(request, command, slot, place)
-
     async def _run_later(
-        self, request: HttpRequest, command: ExecCommand, slot: "Slot", place: asyncio.Future[None]
+        self, request: HttpRequest, command: ExecRequest, slot: "Slot", turn: Awaitable[None]
     ) -> HttpResponse:
         try:
-            await slot.queue.turn(place, self._queue_timeout, request.peer.left())
+            await turn
         except CallerLeftError as error:
             raise ClientGone from error
         except QueueTimeoutError as error:
@@ -127,7 +125,7 @@ class ExecEndpoint:
         return response if isinstance(response, HttpResponse) else await response
 
     async def _finish(
-        self, command: ExecCommand, slot: "Slot", answer: Awaitable[Answer], started: float
+        self, command: ExecRequest, slot: "Slot", answer: Awaitable[Answer], started: float
     ) -> HttpResponse:
         try:
             return await self._answer(command, answer, started)
@@ -135,11 +133,11 @@ class ExecEndpoint:
             self._runtime.topics.leave(slot)
 
     async def _answer(
-        self, command: ExecCommand, answer: Awaitable[Answer], started: float
+        self, command: ExecRequest, answer: Awaitable[Answer], started: float
     ) -> HttpResponse:
         return self._response(command, await answer, started)
 
-    def _response(self, command: ExecCommand, answer: Answer, started: float) -> HttpResponse:
+    def _response(self, command: ExecRequest, answer: Answer, started: float) -> HttpResponse:
         label = command_label(command.text)
         body = exec_events(
             user_id=command.user_id,
@@ -172,7 +170,7 @@ def require_user(runtime: "Runtime", request: HttpRequest) -> str:
     return user_id
 
 
-def parse_command(user_id: str, body: bytes) -> ExecCommand:
+def parse_request(user_id: str, body: bytes) -> ExecRequest:
     """The command in a request body. Raises `HttpError` with the protocol's own sentences."""
     try:
         fields = parse_exec_body(body)
@@ -183,7 +181,7 @@ def parse_command(user_id: str, body: bytes) -> ExecCommand:
             raise HttpError(400, 'Empty command — provide non-empty "cmd" field')
         topic = _parse_topic(fields.topic)
         request_id = fields.request_id.strip() or None if fields.request_id else None
-        return ExecCommand(user_id, text, topic, request_id, working_directory(fields.cwd))
+        return ExecRequest(user_id, text, topic, request_id, working_directory(fields.cwd))
     except (BodyError, InvalidTopicError) as error:
         raise HttpError(400, str(error)) from error
 

@@ -29,9 +29,9 @@ class TopicTurns:
         if beside is not None:
             return (await beside).result
         try:
-            place = slot.queue.enter()
-            if place is not None:
-                await slot.queue.turn(place, self._queue_timeout)
+            turn = slot.queue.take_turn(self._queue_timeout)
+            if turn is not None:
+                await turn
         except QueueFullError:
             return Result.error("QUEUE_FULL", slot.crowded)
         except QueueTimeoutError as error:

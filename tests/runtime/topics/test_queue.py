@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.runtime.errors import QueueFullError
+from stringd.runtime.errors import CallerLeftError, QueueFullError, QueueTimeoutError
 from stringd.runtime.topics.queue import MAX_WAITING, TopicQueue
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +47,32 @@ async def test_a_turn_given_up_at_the_last_moment_passes_on() -> None:
     queue.leave()
     queue.abandon(first)
     assert second.done()
+
+
+async def test_a_turn_is_taken_at_once_or_awaited() -> None:
+    queue = TopicQueue()
+    assert queue.take_turn(60) is None
+    turn = queue.take_turn(60)
+    assert turn is not None
+    queue.leave()
+    await turn
+    assert (queue.busy, queue.length) == (True, 0)
+
+
+async def test_who_waits_too_long_or_leaves_gives_the_place_up() -> None:
+    queue = TopicQueue()
+    queue.take_turn(60)
+    late = queue.take_turn(0)
+    assert late is not None
+    with pytest.raises(QueueTimeoutError):
+        await late
+    gone = asyncio.get_running_loop().create_future()
+    gone.set_result(None)
+    left = queue.take_turn(60, lambda: gone)
+    assert left is not None
+    with pytest.raises(CallerLeftError):
+        await left
+    assert (queue.busy, queue.length) == (True, 0)
 
 
 @given(st.lists(st.sampled_from(["enter", "leave", "abandon first", "abandon last"]), max_size=60))

@@ -139,7 +139,7 @@ async def _outcome(
     place = place_of(call, page, action, arguments, label, defaults)
     caller = ActionCaller(
         place,
-        lambda command: setattr(session, "shell", command),
+        session.holding,
         tool_caller(call, page) if action.method == "MCP" else None,
     )
     try:

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from stringd.runtime.errors import CommandError
 from stringd.runtime.shell import wording
@@ -55,7 +55,7 @@ class BashCall(NamedTuple):
     @property
     def shell(self) -> Shell | None:
         """The topic's shell, also one that has ended."""
-        shell = self.session.shell
+        shell = self.session.running
         return shell if isinstance(shell, Shell) else None
 
     @property
@@ -88,12 +88,14 @@ def bypasses_queue(session: "Session", text: str, waiting: int) -> bool:
 
     Where others are `waiting`, text to type may be meant for one of them and keeps its place.
     """
-    shell = session.shell
+    shell = session.running
     if not isinstance(shell, Shell) or not shell.busy:
         return False
     match = _META.fullmatch(text.lstrip())
-    name = match["name"].lower() if match is not None else ""
-    return name in ("key", "kill") or (name == "input" and not waiting)
+    command = META_COMMANDS.get(match["name"].lower()) if match is not None else None
+    if command is None or command.for_running is None:
+        return False
+    return command.for_running == "always" or not waiting
 
 
 async def run(call: BashCall) -> Result:
@@ -173,15 +175,23 @@ async def output(call: BashCall) -> Result:
 
 Handler = Callable[[BashCall], Awaitable[Result]]
 
-META_COMMANDS: Final[dict[str, Handler]] = {
-    "help": help_,
-    "info": info,
-    "close": close,
-    "input": input_,
-    "key": key,
-    "wait": wait,
-    "kill": kill,
-    "output": output,
+
+class MetaCommand(NamedTuple):
+    """A `//name`, and when it goes to the running command without waiting for its turn."""
+
+    handler: Handler
+    for_running: Literal["always", "alone"] | None = None
+
+
+META_COMMANDS: Final[dict[str, MetaCommand]] = {
+    "help": MetaCommand(help_),
+    "info": MetaCommand(info),
+    "close": MetaCommand(close),
+    "input": MetaCommand(input_, "alone"),
+    "key": MetaCommand(key, "always"),
+    "wait": MetaCommand(wait),
+    "kill": MetaCommand(kill, "always"),
+    "output": MetaCommand(output),
 }
 
 
@@ -205,7 +215,7 @@ async def _fresh_shell(call: BashCall) -> Shell:
         limits=ShellLimits(settings.bash_timeout, settings.bash_quiet),
     )
     # Known to the session before it is ready: a topic closed meanwhile ends it too.
-    call.session.shell = shell
+    call.session.running = shell
     shell.successor_directory = call.start_directory
     await shell.ready()
     return shell
@@ -220,13 +230,13 @@ def _live(call: BashCall) -> Shell:
 def _meta_command(name: str) -> Handler:
     if not name:
         raise CommandError("COMMAND_UNSUPPORTED", "Invalid meta-command. Use //help for details.")
-    handler = META_COMMANDS.get(name.lower())
-    if handler is None:
+    command = META_COMMANDS.get(name.lower())
+    if command is None:
         raise CommandError(
             "COMMAND_UNSUPPORTED",
             f"Unknown bash meta-command: //{name}\nUse //help for available commands.",
         )
-    return handler
+    return command.handler
 
 
 def _seconds(text: str) -> float:

@@ -29,10 +29,5 @@ async def exec_(call: Call) -> Result:
         raise CommandError("INTERNAL_ERROR", f"Bash error: {error}") from error
     except UnusableInputError as error:
         raise CommandError("INVALID_PAYLOAD", str(error)) from error
-    # A topic closed meanwhile ends it.
-    session.shell = running
-    try:
+    with session.holding(running):
         return reply_result(await running.reply(call.services.settings.bash_timeout))
-    finally:
-        if session.shell is running:
-            session.shell = None

@@ -24,7 +24,7 @@ async def open_in_tab(call: Call, text: str, open_: Open) -> Result:
         raise CommandError("INVALID_TARGET", _USAGE)
     topic, address = _topic(name), _absolute(call, target.strip())
     slot = _fresh_slot(call, topic)
-    slot.queue.enter()
+    slot.queue.take_turn(0)
     try:
         session = call.topics.session(slot)
         session.variables.update(call.session.variables)

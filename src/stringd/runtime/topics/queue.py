@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from stringd.runtime.errors import CallerLeftError, QueueFullError, QueueTimeoutError
@@ -10,7 +11,7 @@ MAX_WAITING: Final = 16
 
 
 class TopicQueue:
-    """The turn order of one topic. `enter()` and `leave()` bracket every command."""
+    """The turn order of one topic. `take_turn()` and `leave()` bracket every command."""
 
     __slots__ = ("_busy", "_waiting")
 
@@ -26,6 +27,17 @@ class TopicQueue:
     def length(self) -> int:
         """How many commands wait."""
         return len(self._waiting)
+
+    def take_turn(
+        self, patience: float, left: Callable[[], asyncio.Future[None]] | None = None
+    ) -> Awaitable[None] | None:
+        """Take the turn: at once (None), or as soon as what is returned has been awaited.
+
+        Waits at most `patience` seconds; the future of `left` tells that the caller is gone.
+        Raises `QueueFullError` at once, `QueueTimeoutError` and `CallerLeftError` while waiting.
+        """
+        place = self.enter()
+        return None if place is None else self.turn(place, patience, left() if left else None)
 
     def enter(self) -> asyncio.Future[None] | None:
         """Take the turn now (None), or a place in line whose future resolves with the turn.

@@ -1,5 +1,7 @@
 """The state of one topic, and the slot that keeps it together with its queue."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from stringd.runtime.topics.history import History
@@ -18,19 +20,19 @@ ShortcutValue = str | tuple[str, ...]
 """What an action's answer stores under `@name`: one text or a tuple."""
 
 
-class LiveShell(Protocol):
-    """A running shell, as far as a session cares: it stands somewhere and can be ended."""
+class Running(Protocol):
+    """A shell or a command that a topic started: closing the topic ends it."""
 
     @property
     def directory(self) -> str:
-        """The directory it stands in."""
+        """The directory it is in."""
 
     @property
     def ended(self) -> bool:
         """Whether it has ended by itself; its last output can still be read."""
 
     async def close(self) -> None:
-        """End the shell and everything it started."""
+        """End it and everything it started."""
 
 
 class Session:
@@ -41,9 +43,9 @@ class Session:
         "directory",
         "history",
         "location",
+        "running",
         "seen_files",
         "seen_menus",
-        "shell",
         "stored",
         "topic",
         "user",
@@ -54,7 +56,7 @@ class Session:
     def __init__(self, user: "User", topic: "Topic") -> None:
         self.user = user
         self.topic = topic
-        self.shell: LiveShell | None = None
+        self.running: Running | None = None
         self.stored: bytes | None = None
         """What is kept of it on disk."""
         self._forget()
@@ -95,8 +97,8 @@ class Session:
     def detail(self) -> str:
         """What `/topics` says about this topic."""
         if self.topic.type == "bash":
-            lives = self.shell is not None and not self.shell.ended
-            return f"cwd: {self.shell.directory}" if self.shell and lives else "(no shell)"
+            shell = self.running
+            return f"cwd: {shell.directory}" if shell and not shell.ended else "(no shell)"
         shown = self.shown_path()
         return f"current: {shown}" if shown else "(no doc)"
 
@@ -107,9 +109,19 @@ class Session:
 
     async def release(self) -> None:
         """End what the session holds outside memory."""
-        shell, self.shell = self.shell, None
-        if shell is not None:
-            await shell.close()
+        running, self.running = self.running, None
+        if running is not None:
+            await running.close()
+
+    @contextmanager
+    def holding(self, running: Running) -> Iterator[None]:
+        """Hold a command while it runs: a topic closed meanwhile ends it."""
+        self.running = running
+        try:
+            yield
+        finally:
+            if self.running is running:
+                self.running = None
 
 
 class Slot:
