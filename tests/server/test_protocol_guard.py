@@ -199,6 +199,7 @@ def test_strict_origins_are_the_daemons_own_and_the_listed(
         assert request(daemon.port, "GET", "/users").status == 200
 
 
+@proves("TRUST-13")
 def test_a_misspelt_kind_of_origins_is_refused() -> None:
     with pytest.raises(SettingsError, match="STRINGD_ORIGINS must be local or strict"):
         load_settings({"STRINGD_ORIGINS": "strickt"})
