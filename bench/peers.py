@@ -26,7 +26,7 @@ def rows() -> Iterator[Row]:
             connecting, connecting_peer = accepted.getpeername(), accepted.getsockname()
             once = best(lambda: table.connected(connecting, connecting_peer), 5000)
             yield Row("who connected, once a connection", f"{once:.1f} µs", "–", None, "≤ 60 µs")
-            asking = best(lambda: stranger_serving(client), 1000)
+            asking = best(lambda: stranger_serving(connecting_peer, connecting), 1000)
             yield Row("who serves, before a client sends", f"{asking:.1f} µs", "–", None, "≤ 60 µs")
             inode = os.fstat(client.fileno()).st_ino
             processes = sum(each.name.isdigit() for each in Path("/proc").iterdir())

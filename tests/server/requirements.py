@@ -57,6 +57,7 @@ TRUST = _numbered(
         "our own promise",
     ),
     ("To a page that is refused, GET /health says only that the daemon is well.", RULING(5)),
+    ("Clients send nothing to a listener of another account.", RULING(19)),
 )
 
 HTTP = _numbered(

@@ -191,7 +191,7 @@ def test_a_port_nobody_listens_on_has_no_listener(table: SocketTable) -> None:
 def test_a_listener_of_our_own_account_is_not_a_stranger(taken: bool) -> None:
     with listen() as listener, connect(listener) as client:
         accepted = listener.accept()[0] if taken else None
-        assert stranger_serving(client) is None
+        assert stranger_serving(listener.getsockname(), client.getsockname()) is None
         if accepted is not None:
             accepted.close()
 
@@ -203,7 +203,7 @@ def test_a_listener_of_another_account_is_a_stranger(host: str, family: int) -> 
         assert other.stdout is not None
         port = int(other.stdout.readline())
         with socket.create_connection(("127.0.0.1", port)) as client:
-            assert stranger_serving(client) == STRANGER
+            assert stranger_serving(client.getpeername(), client.getsockname()) == STRANGER
         assert other.stdin is not None
         other.stdin.close()
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from stringd.cli import string
 from stringd.client.daemon import UsageError, health, parse_port, port_from_environment
+from stringd.client.http import TransportError
 
 _ABOUT = {
     "up": "Start the daemon in the background and wait until it answers. Its state lives in "
@@ -30,6 +31,14 @@ def main(name: str, argv: Sequence[str]) -> int:
     except UsageError as error:
         print(f"stringd: {error}", file=sys.stderr)
         return 1
+    try:
+        return _control(name, port, args)
+    except TransportError as error:
+        print(f"stringd: {error}", file=sys.stderr)
+        return 1
+
+
+def _control(name: str, port: int, args: argparse.Namespace) -> int:
     if name == "up":
         code = string.control_start(port, log=args.log, program="stringd")
         if code:

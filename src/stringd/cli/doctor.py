@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.client.daemon import UsageError, health, port_from_environment, setting
+from stringd.client.http import TransportError
+from stringd.system.peers import kernel_can_say
 
 OLDEST_PYTHON: Final = (3, 11)
 DAEMON_HOME: Final = "~/.string/daemon"
@@ -61,6 +63,7 @@ def examine() -> Iterator[Check]:
     yield _shell()
     yield from _settings()
     yield from _daemon()
+    yield _accounts()
     yield _data_directory()
     yield _gate()
     yield from _providers()
@@ -101,7 +104,10 @@ def _daemon() -> Iterator[Check]:
 
 
 def _port(port: int) -> Check:
-    held = health(port)
+    try:
+        held = health(port)
+    except TransportError as error:
+        return Check("daemon", "broken", str(error), "choose a free port with STRINGD_PORT")
     if held is not None:
         counts = f"{held['users']} user(s), {held['sessions']} session(s)"
         return Check("daemon", "ok", f"answers on port {port}: {counts}")
@@ -112,6 +118,17 @@ def _port(port: int) -> Check:
         fix = "stop that program, or choose another port with STRINGD_PORT"
         return Check("daemon", "broken", f"port {port} belongs to another program", fix)
     return Check("daemon", "off", f"not running; port {port} is free", "stringd up")
+
+
+def _accounts() -> Check:
+    if kernel_can_say():
+        return Check("accounts", "ok", "the kernel says which account opened a connection")
+    return Check(
+        "accounts",
+        "broken",
+        "this kernel cannot say who connects: every account of this machine can use the daemon",
+        "load the kernel modules tcp_diag and inet_diag, or be alone on this machine",
+    )
 
 
 def _data_directory() -> Check:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         StringClientError,
     )
     from stringd.client.gate import AsyncGate, Gate, GateClientError
-    from stringd.client.http import TransportError
+    from stringd.client.http import StrangerError, TransportError
     from stringd.client.runs import RequestFailedError, RunsError, UnreachableError
     from stringd.client.string import String
     from stringd.client.values import ExecResult, Health, OpenDocument, RegisteredUser, TopicState
@@ -41,6 +41,7 @@ __all__ = [
     "RunFailedError",
     "RunHandle",
     "RunsError",
+    "StrangerError",
     "StreamIncomplete",
     "String",
     "StringClientError",
@@ -61,7 +62,7 @@ _MODULES = {
         "StringClientError",
     ),
     "gate": ("AsyncGate", "Gate", "GateClientError"),
-    "http": ("TransportError",),
+    "http": ("StrangerError", "TransportError"),
     "runs": ("RequestFailedError", "RunsError", "UnreachableError"),
     "string": ("String",),
     "values": ("OpenDocument", "ExecResult", "Health", "TopicState", "RegisteredUser"),

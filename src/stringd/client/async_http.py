@@ -4,7 +4,14 @@ import asyncio
 import select
 
 from stringd.client.calls import HttpCall
-from stringd.client.http import LOOPBACK, BrokenOffError, HttpReply, TransportError, encode_head
+from stringd.client.http import (
+    LOOPBACK,
+    BrokenOffError,
+    HttpReply,
+    TransportError,
+    encode_head,
+    refuse_stranger,
+)
 
 MAX_LINE_BYTES = 64 * 1024
 
@@ -64,6 +71,7 @@ class AsyncConnection:
         if self._streams is None:
             self._loop = asyncio.get_running_loop()
             self._streams = await asyncio.open_connection(LOOPBACK, self.port, limit=MAX_LINE_BYTES)
+            refuse_stranger((LOOPBACK, self.port), self._streams[1].get_extra_info("sockname"))
         return self._streams
 
 

@@ -16,7 +16,7 @@ from stringd.client.base import BaseClient, nobody_answers
 from stringd.client.calls import HttpCall
 from stringd.client.daemon import start
 from stringd.client.errors import RequestRefusedError
-from stringd.client.http import BrokenOffError, HttpReply, TransportError
+from stringd.client.http import BrokenOffError, HttpReply, StrangerError, TransportError
 from stringd.client.identity import make_home
 from stringd.client.values import ExecResult, Health, RegisteredUser, TopicState
 
@@ -54,7 +54,7 @@ class AsyncString(BaseClient[AsyncConnection]):
         async with self._connecting:
             if self._known:
                 return
-            if not await self.ping():
+            if not await self._answers():
                 if not self._autostart:
                     raise TransportError(nobody_answers(self.port))
                 if not await asyncio.to_thread(start, self.port):
@@ -114,8 +114,17 @@ class AsyncString(BaseClient[AsyncConnection]):
     async def ping(self) -> bool:
         """Whether a daemon answers. Never raises."""
         try:
+            return await self._answers()
+        except StrangerError:
+            return False
+
+    async def _answers(self) -> bool:
+        """Whether a daemon answers. Raises `StrangerError`."""
+        try:
             async with asyncio.timeout(PING_SECONDS):
                 await self.health()
+        except StrangerError:
+            raise
         except (TransportError, RequestRefusedError, TimeoutError):
             return False
         return True

@@ -7,7 +7,7 @@ import os
 import sys
 
 from stringd.client.exec import json_object
-from stringd.client.http import DaemonConnection, TransportError
+from stringd.client.http import DaemonConnection, StrangerError, TransportError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,10 +101,12 @@ def parse_port(name: str, text: str) -> int:
 
 
 def healthy(port: int) -> bool:
-    """Whether a daemon answers on this port."""
+    """Whether a daemon answers on this port. Raises `StrangerError`."""
     connection = DaemonConnection(port, timeout=2.0)
     try:
         return connection.request("GET", "/health").status == 200
+    except StrangerError:
+        raise
     except TransportError:
         return False
     finally:
@@ -112,13 +114,18 @@ def healthy(port: int) -> bool:
 
 
 def health(port: int) -> "dict[str, object] | None":
-    """What the daemon on this port says about itself; None when there is none."""
+    """What the daemon on this port says about itself; None when there is none.
+
+    Raises `StrangerError`.
+    """
     import json
 
     connection = DaemonConnection(port, timeout=5.0)
     try:
         reply = connection.request("GET", "/health")
         held = json.loads(reply.body)
+    except StrangerError:
+        raise
     except (TransportError, ValueError):
         return None
     finally:
@@ -142,7 +149,10 @@ def register(connection: DaemonConnection, user_id: str, home: str) -> None:
 
 
 def start(port: int, *, log: bool = False) -> bool:
-    """Start a detached daemon and wait until it answers; False when it does not."""
+    """Start a detached daemon and wait until it answers; False when it does not.
+
+    Raises `StrangerError` when another account takes the port meanwhile.
+    """
     import time
 
     pid = _spawn(["serve", "--port", str(port), *(["--log"] if log else [])])

@@ -1,6 +1,7 @@
 """What the String clients raise.
 
 TransportError          the daemon cannot be reached, or does not speak HTTP
+  StrangerError         another account of this machine has the port; nothing was sent
 StringClientError
   RequestRefusedError   the daemon refused a request about users or topics
   CommandFailed         `ExecResult.unwrap()` of a command that did not succeed
@@ -9,13 +10,14 @@ StringClientError
     StreamIncomplete    the answer broke off; the command may have run
 """
 
-from stringd.client.http import TransportError
+from stringd.client.http import StrangerError, TransportError
 
 __all__ = [
     "CommandFailed",
     "QueueFull",
     "QueueTimeout",
     "RequestRefusedError",
+    "StrangerError",
     "StreamIncomplete",
     "StringClientError",
     "TransportError",

@@ -9,15 +9,36 @@ try:
 except ImportError:
     import socket  # type: ignore[no-redef]
 
+from stringd.system.peers import stranger_serving
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from stringd.system.peers import Address
 
 LOOPBACK = "127.0.0.1"
 
 
 class TransportError(Exception):
     """The daemon could not be reached, or did not answer in HTTP."""
+
+
+class StrangerError(TransportError):
+    """The port belongs to another account of this machine; nothing was sent."""
+
+    def __init__(self, port: int, account: int) -> None:
+        super().__init__(
+            f"port {port} belongs to another account of this machine (uid {account}); nothing was "
+            "sent. Choose a free port with STRINGD_PORT, or have that program stopped."
+        )
+
+
+def refuse_stranger(server: "Address", own: "Address") -> None:
+    """Call before the first byte: raises `StrangerError` unless our account or root serves us."""
+    account = stranger_serving(server, own)
+    if account is not None:
+        raise StrangerError(server[1], account)
 
 
 class BrokenOffError(TransportError):
@@ -120,6 +141,7 @@ class DaemonConnection:
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             self._socket.settimeout(self.timeout)
             self._socket.connect((LOOPBACK, self.port))
+            refuse_stranger((LOOPBACK, self.port), self._socket.getsockname())
         self._socket.sendall(message)
 
     def _peer_left(self, connected: socket.socket) -> bool:

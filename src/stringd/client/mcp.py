@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from stringd.client.daemon import register, start
-from stringd.client.http import DaemonConnection, TransportError
+from stringd.client.http import DaemonConnection, StrangerError, TransportError
 from stringd.client.identity import ClientIdentity, make_home
 
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -185,6 +185,8 @@ class Bridge:
             with DaemonConnection(self._who.port, timeout=5.0) as connection:
                 try:
                     connection.request("GET", "/health")
+                except StrangerError:
+                    raise
                 except TransportError:
                     if not start(self._who.port):
                         port = self._who.port

@@ -5,13 +5,14 @@ from collections import deque
 from collections.abc import AsyncIterator
 from itertools import count
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import msgspec
 from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from stringd.client.http import StrangerError, refuse_stranger
 from stringd.wire.runs.codec import decode_message, encode_request
 from stringd.wire.runs.messages import DaemonMessage, Error
 from stringd.wire.runs.requests import ClientMessage, Subscribe
@@ -35,10 +36,21 @@ class RequestFailedError(RunsError):
         self.code = code
 
 
+class _OwnDaemon(ClientConnection):
+    """Looks at who serves before it says anything."""
+
+    async def handshake(self, *args: Any, **options: Any) -> None:
+        server, own = (self.transport.get_extra_info(name) for name in ("peername", "sockname"))
+        refuse_stranger(server[:2], own[:2])
+        await super().handshake(*args, **options)
+
+
 class RunsClient:
     """One connection, used as `async with`. Messages that answer no `ask` wait for `messages`."""
 
-    def __init__(self, port: int, host: str = "127.0.0.1") -> None:
+    def __init__(self, port: int, host: str = "127.0.0.1", *, person: bool = False) -> None:
+        """`person` says that a person answers through it; a program's answers are kept as such."""
+        self._says = {} if person else {"X-Stringd-Client": "program"}
         self._url = f"ws://{host}:{port}/ws"
         self._ids = count(1)
         self._waiting: deque[DaemonMessage] = deque()
@@ -47,8 +59,15 @@ class RunsClient:
     async def __aenter__(self) -> Self:
         try:
             self._socket = await connect(
-                self._url, max_size=MAX_MESSAGE_BYTES, compression=None, proxy=None
+                self._url,
+                max_size=MAX_MESSAGE_BYTES,
+                compression=None,
+                proxy=None,
+                additional_headers=self._says,
+                create_connection=_OwnDaemon,
             )
+        except StrangerError as error:
+            raise UnreachableError(str(error)) from error
         except (OSError, InvalidHandshake, TimeoutError) as error:
             raise UnreachableError(
                 f"no daemon answers at {self._url} ({error}). Start it: stringd up"

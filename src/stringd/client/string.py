@@ -11,13 +11,17 @@ from typing import Self
 import stringd.client.calls as calls
 from stringd.client.base import BaseClient, nobody_answers
 from stringd.client.calls import HttpCall
-from stringd.client.daemon import start
+from stringd.client.daemon import healthy, start
 from stringd.client.errors import RequestRefusedError
-from stringd.client.http import BrokenOffError, DaemonConnection, HttpReply, TransportError
+from stringd.client.http import (
+    BrokenOffError,
+    DaemonConnection,
+    HttpReply,
+    StrangerError,
+    TransportError,
+)
 from stringd.client.identity import make_home
 from stringd.client.values import ExecResult, Health, RegisteredUser, TopicState
-
-PING_SECONDS = 2.0
 
 
 class String(BaseClient[DaemonConnection]):
@@ -47,7 +51,7 @@ class String(BaseClient[DaemonConnection]):
         """
         if self._known:
             return
-        if not self.ping():
+        if not healthy(self.port):
             if not self._autostart:
                 raise TransportError(nobody_answers(self.port))
             if not start(self.port):
@@ -106,13 +110,10 @@ class String(BaseClient[DaemonConnection]):
 
     def ping(self) -> bool:
         """Whether a daemon answers. Never raises."""
-        connection = DaemonConnection(self.port, PING_SECONDS)
         try:
-            return connection.request("GET", "/health").status == 200
-        except TransportError:
+            return healthy(self.port)
+        except StrangerError:
             return False
-        finally:
-            connection.close()
 
     def health(self) -> Health:
         """What the daemon says about itself. Raises `TransportError`, `RequestRefusedError`."""

@@ -165,16 +165,16 @@ def kernel_can_say() -> bool:
         table.close()
 
 
-def stranger_serving(connection: "socket.socket") -> int | None:
+def stranger_serving(server: "Address", own: "Address") -> int | None:
     """The account that serves a connection we made, when it is neither ours nor root.
 
-    Ask before the first byte is sent. None also means that the kernel cannot say.
+    `server` and `own` are the connection's `getpeername()` and `getsockname()`. Ask before the
+    first byte is sent. None also means that the kernel cannot say.
     """
     table = open_socket_table()
     if table is None:
         return None
     try:
-        server, own = connection.getpeername()[:2], connection.getsockname()[:2]
         # In this order: a listener that changed hands in between has accepted us before.
         listener = table.listening(server)
         accepted = table.connected(server, own)

@@ -9,6 +9,7 @@ from typing import Any
 
 from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError, healthy, parse_port, port_from_environment, start
+from stringd.client.http import TransportError
 from stringd.client.runs import RunsError
 
 
@@ -23,10 +24,13 @@ def daemon_port(args: argparse.Namespace) -> int:
 
 def ensure_daemon(port: int) -> None:
     """Start a daemon unless one answers. Raises `UsageError` when that does not help."""
-    if healthy(port):
-        return
-    if not start(port):
-        raise UsageError(f"no daemon answers on port {port}, and starting one failed")
+    try:
+        if healthy(port):
+            return
+        if not start(port):
+            raise UsageError(f"no daemon answers on port {port}, and starting one failed")
+    except TransportError as error:
+        raise UsageError(str(error)) from error
     print(f"stringd: started the daemon on port {port}", file=sys.stderr)
 
 

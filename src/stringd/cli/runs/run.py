@@ -109,7 +109,7 @@ def find_strategy(name: str) -> tuple[Path, str | None]:
 
 
 async def _run(port: int, prepare: r.PrepareRun, text: str, args: argparse.Namespace) -> int:
-    async with RunsClient(port) as client:
+    async with RunsClient(port, person=sys.stdin.isatty()) as client:
         if args.run_id:
             await _check_new(client, args.run_id)
         prepared = await client.ask(prepare)

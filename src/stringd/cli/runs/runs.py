@@ -1,6 +1,7 @@
 """`stringd runs`: list, show, resume, continue, stop and delete runs."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 import msgspec
@@ -132,7 +133,7 @@ async def _continue(port: int, args: argparse.Namespace) -> int:
 
 async def _go_on(port: int, args: argparse.Namespace, request: r.ContinueRun) -> int:
     """Begin the next segment of a run, or follow the one under way, and watch."""
-    async with RunsClient(port) as client:
+    async with RunsClient(port, person=sys.stdin.isatty()) as client:
         prepared = await client.ask(r.PrepareRun(run_id=args.run_id))
         if not isinstance(prepared, m.RunPrepared):
             return fail(f"run {args.run_id} cannot be prepared")
