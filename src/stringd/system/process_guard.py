@@ -8,7 +8,6 @@ from typing import Final
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
-_PR_SET_CHILD_SUBREAPER: Final = 36
 
 
 def be_unreadable() -> bool:
@@ -18,14 +17,6 @@ def be_unreadable() -> bool:
     It also prevents core dumps, and a child that starts another program is readable again.
     """
     return _prctl(_PR_SET_DUMPABLE, 0)
-
-
-def adopt_orphans() -> bool:
-    """Make this process the parent of what its children leave behind; whether the kernel could.
-
-    The caller must then wait for children it did not start.
-    """
-    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> bool:

@@ -1,38 +1,37 @@
 """The processes inside a sandbox, from outside."""
 
-import os
 import signal
 
-from stringd.system.sandbox.launcher.family import children_by_parent
+from stringd.system.processes.table import (
+    ProcessEntry,
+    children,
+    descendants,
+    find,
+    send_signal,
+)
 
-_WALL_GENERATIONS = 2
-"""The process a caller starts and its child are the walls; the command is the grandchild."""
+
+def processes_inside(pid: int) -> list[ProcessEntry]:
+    """What runs in the sandbox that the process `pid` is.
+
+    That process and its child are the walls; the command is the grandchild.
+    """
+    found: list[ProcessEntry] = []
+    for keeper in children(pid):
+        for command in children(keeper):
+            entry = find(command)
+            found += [entry] if entry is not None and entry.alive else []
+            found += descendants(command)
+    return found
 
 
 def ask_to_end(pid: int, number: signal.Signals = signal.SIGTERM) -> int:
     """Send a signal to what runs in the sandbox that `pid` is, so that it can end by itself; how
-    many processes got it.
+    many processes there are.
 
     A signal to `pid` itself would end the walls, and with them everything inside at once.
     """
-    asked = 0
-    for each in processes_inside(pid):
-        try:
-            os.kill(each, number)
-        except ProcessLookupError:
-            continue
-        asked += 1
-    return asked
-
-
-def processes_inside(pid: int) -> list[int]:
-    """The ids, as seen from outside, of what runs in the sandbox that `pid` is."""
-    children = children_by_parent()
-    generation = [pid]
-    for _ in range(_WALL_GENERATIONS):
-        generation = [child for each in generation for child in children.get(each, ())]
-    found: list[int] = []
-    while generation:
-        found += generation
-        generation = [child for each in generation for child in children.get(each, ())]
-    return found
+    inside = processes_inside(pid)
+    for each in inside:
+        send_signal(each, number)
+    return len(inside)

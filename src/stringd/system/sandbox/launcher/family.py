@@ -51,7 +51,10 @@ def end_descendants() -> None:
 
 def descendants(root: int) -> "list[int]":
     """The ids of all processes below one."""
-    children = children_by_parent()
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            children.setdefault(_parent(name), []).append(int(name))
     found: list[int] = []
     pending = [root]
     while pending:
@@ -59,15 +62,6 @@ def descendants(root: int) -> "list[int]":
         found += inside
         pending += inside
     return found
-
-
-def children_by_parent() -> "dict[int, list[int]]":
-    """The process table of this moment."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            children.setdefault(_parent(name), []).append(int(name))
-    return children
 
 
 def _keep(

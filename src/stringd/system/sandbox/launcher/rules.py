@@ -69,23 +69,26 @@ def allowed_places(
             below.setdefault(parent, set()).add(path)
             path = parent
     found: list[tuple[str, str]] = []
-    pending = [("/", kinds.get("/", READ))]
+    # A place, what is wanted there, and what a rule above has allowed already.
+    pending = [("/", kinds.get("/", READ), HIDDEN)]
     while pending:
-        path, kind = pending.pop()
+        path, kind, allowed = pending.pop()
         special = below.get(path, ())
-        pending += [(each, kinds.get(each, kind)) for each in special]
-        if kind == HIDDEN:
-            continue
-        if not _something_stricter(path, kind, kinds, below):
+        whole = kind != HIDDEN and not _something_stricter(path, kind, kinds, below)
+        if whole and kind != allowed:
             found.append((path, kind))
-            continue
-        try:
-            inside = names(path)
-        except OSError:
-            continue
-        joined = (f"{path.rstrip('/')}/{name}" for name in inside)
-        found += [(each, kind) for each in joined if each not in special]
+            allowed = kind
+        pending += [(each, kinds.get(each, kind), allowed) for each in special]
+        if not whole and kind != HIDDEN:
+            found += [(each, kind) for each in _inside(path, names) if each not in special]
     return found
+
+
+def _inside(path: str, names: "Callable[[str], Iterable[str]]") -> "list[str]":
+    try:
+        return [f"{path.rstrip('/')}/{name}" for name in names(path)]
+    except OSError:
+        return []
 
 
 def _something_stricter(
