@@ -86,4 +86,8 @@ ALL = [
         "ACT-39", "A mounted server stops when idle, uninstalled or with the daemon.", _OURS
     ),
     Requirement("ACT-40", "Fifty topics act at the same time.", _OURS),
+    Requirement("ACT-41", "A command in which a value could become a command is refused.", _OURS),
+    Requirement(
+        "ACT-42", "A value that begins with a dash is an option only if the author says so.", _OURS
+    ),
 ]

@@ -84,6 +84,19 @@ def test_a_block_is_printed(place: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == f"!ERR EXTRACT BLOCK_NOT_FOUND {document}#none\n"
 
 
+def test_a_command_that_calls_would_be_refused_for_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "app.md"
+    page.write_text("# App\n\n```act.x\nCLI eval {q}\n  q: string\n```\n", encoding="utf-8")
+    assert main(["sfmd", "validate", str(page)]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{page}: Line 4: UNSAFE_HOLE: act.x: {{q}}: ")
+    assert "Safe spelling: " in shown
+    page.write_text("# App\n\n```act.x\nCLI echo {q}\n  q: string\n```\n", encoding="utf-8")
+    assert main(["sfmd", "validate", str(page)]) == 0
+
+
 def test_lost_source_files_are_included_or_deleted(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,6 +58,10 @@ def test_the_shop() -> None:
         ("\tcard, -c: tuple (required)", Field("card", "tuple", True, alias="c")),
         ('  q: "no type" (required)', Field("q", "string", True, "no type")),
         ("  q: string required", Field("q", "string", True)),
+        ("  q: string (required, dash: true)", Field("q", "string", True, dash=True)),
+        ("  q: string (dash:true, code: true)", Field("q", dash=True, code=True)),
+        ("  q: string dash: true", Field("q", dash=True)),
+        ("  q: string (dash: false)", Field("q")),
     ],
 )
 def test_field_lines(line: str, expected: Field) -> None:

@@ -187,6 +187,14 @@ def _check(field: Field, value: Value, place: ActionContext) -> None:
         )
 
 
+def fits_type(field: Field, value: str) -> bool:
+    """Whether a field's type or list of values admits only texts like this one, and it is one."""
+    if field.choices:
+        return value in field.choices
+    typed = field.type in ("number", "float", "integer", "int", "boolean", "bool")
+    return typed and _type_problem(field, value) is None
+
+
 def _type_problem(field: Field, value: str) -> str | None:
     if field.type in ("number", "float") and not _NUMBER.fullmatch(value):
         return "must be a number"

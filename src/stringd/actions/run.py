@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from stringd.actions.binding import Bound, bind, needs_arguments, read_arguments
 from stringd.actions.cli import CommandEnding, CommandOutput, RunningCommand, command_environment
+from stringd.actions.command_line import command_for
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.http_text import HttpCall, RequestComposer
@@ -17,7 +18,7 @@ from stringd.actions.program import mentions
 from stringd.actions.responses import ActionAnswer, TemplateRun
 from stringd.actions.schema import usage
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
-from stringd.actions.shell_text import HOME_NAME, ShellCommand, compose_command
+from stringd.actions.shell_text import HOME_NAME, ShellCommand
 from stringd.actions.templates import Inputs
 from stringd.documents import Action, html_to_markdown
 from stringd.net.fetch import Fetched, FetchError, FetchRequest
@@ -175,7 +176,7 @@ class _Call:
         return ActionText(_cut(run.run(template)), templated=True)
 
     async def _cli(self, bound: Bound, inputs: Inputs) -> Outcome:
-        command = compose_command(self._action.target, inputs, bound.words)
+        command = command_for(self._action, inputs, bound.words)
         self._check_required(bound, inputs)
         template = self._action.response
         running = RunningCommand(

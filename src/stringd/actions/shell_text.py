@@ -7,38 +7,30 @@ gets a reference to it, written so that the quotes around the hole stay balanced
     double    "Hi {x}!"        "Hi ${STRING_VALUE_1}!"
     single    'Hi {x}!'        'Hi '"${STRING_VALUE_1}"'!'
 
-So the text bash parses depends on the author alone. Bash still evaluates some values as
-expressions or commands (`$((…))`, `[[ … -eq … ]]`, subscripts, `eval`); there only a number fits.
-The script of a nested `bash -c` is a template of its own: it reads the same environment.
+So the text bash parses depends on the author alone. A number, or one of the values that an author
+listed, is written as it is. Whether a reference may be where it is, `holes` decides.
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from stringd.actions.binding import fits_type
 from stringd.actions.errors import payload_error
+from stringd.actions.holes.sources import VALUE_PREFIX, Origin, Source
 from stringd.actions.templates import ALL_ARGUMENTS, Hole, Inputs, Variable, hole_at
+from stringd.documents import Field
 
-VALUE_PREFIX: Final = "STRING_VALUE_"
 HOME_NAME: Final = "STRING_HOME"
 ARGUMENTS_NAME: Final = "ARGS"
 
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+# Means the same in quotes of any kind, and without them.
+_PLAIN: Final = re.compile(r"[\w.,:@%/+=-]+", re.ASCII)
 _WORD_START: Final = frozenset(" \t\n;|&()")
 _BRACED: Final = re.compile(r"([A-Za-z_]\w*)", re.ASCII)
-_SUBSCRIPT: Final = re.compile(r"[A-Za-z_]\w*\[[^\]\s]*$", re.ASCII)
-_ARITHMETIC_TEST: Final = re.compile(r"\[\[(?:(?!\]\]).)*\s-(?:eq|ne|lt|le|gt|ge|v)\s", re.DOTALL)
-_EVALUATES: Final = re.compile(
-    r"(?:^|[;&|({!`]|\b(?:then|do|else|time)\s)\s*"
-    r"(?:\w+=\S*\s+|command\s+|builtin\s+|exec\s+)*"
-    r"(?:eval|let|trap|unset|(?P<reads>read|mapfile|readarray)|"
-    r"(?:declare|typeset|local|export)\s+-\w*[in]\w*|(?:test|\[)\s+-v|printf\s+-v)\s[^;&|]*$"
-)
-_HERE_STRING: Final = re.compile(r"<<<\s*(?:\"[^\"]*|'[^']*|[^\s\"']*)$")
-_SHELL_SCRIPT: Final = re.compile(
-    r"(?:^|[\s;&|(/])(?:ba|da|z|k|a)?sh\s+(?:-\S+\s+)*-[a-z]*c\s+\$?[\"']$"
-)
 
 
 class Quote(Enum):
@@ -50,7 +42,7 @@ class Quote(Enum):
     ANSI = auto()
     """`$'…'`"""
     EXPRESSION = auto()
-    """`$((…))`, `${…}`: bash evaluates what stands here."""
+    """`$((…))`, `${…}`."""
     COMMENT = auto()
 
 
@@ -62,13 +54,25 @@ class ShellCommand(NamedTuple):
     """Environment variables that carry the call's values."""
     variables: frozenset[str]
     """Names of persistent and context variables the text mentions."""
+    sources: dict[str, Source]
+    """Where the content of every variable comes from that a value or a `$NAME` can be in."""
 
 
-def compose_command(template: str, inputs: Inputs, words: tuple[str, ...] = ()) -> ShellCommand:
+def compose_command(
+    template: str,
+    inputs: Inputs,
+    words: tuple[str, ...] = (),
+    fields: Iterable[Field] = (),
+) -> ShellCommand:
     """Fill a command template. `words` are what `$ARGS` stands for. Raises `ActionError`."""
-    composer = _Composer(inputs, words)
+    composer = _Composer(inputs, words, {each.name: each for each in fields})
     text = composer.compose(template)
-    return ShellCommand(text, composer.values, frozenset(composer.variables))
+    return ShellCommand(
+        text,
+        composer.values,
+        frozenset(composer.variables),
+        {**composer.named(), **composer.sources},
+    )
 
 
 @dataclass
@@ -84,19 +88,40 @@ class _Level:
 class _Composer:
     inputs: Inputs
     words: tuple[str, ...]
+    fields: Mapping[str, Field]
     values: dict[str, str] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
+    sources: dict[str, Source] = field(default_factory=dict)
 
     def compose(self, template: str) -> str:
         return _Walk(self, template).run()
 
-    def reference(self, value: str) -> str:
+    def reference(self, value: str, source: Source) -> str:
         """A reference to a value in the shell's environment."""
         if "\0" in value:
             raise payload_error("A value contains a NUL character, which a command cannot take.")
         name = f"{VALUE_PREFIX}{len(self.values) + 1}"
         self.values[name] = value
+        self.sources[name] = source
         return f"${{{name}}}"
+
+    def named(self) -> dict[str, Source]:
+        """The `$NAMES` a command finds in its environment."""
+        place = self.inputs.place
+        found = {name: Source(f"${name}", Origin.PLACE) for name in place.context}
+        found |= {
+            name: Source(f"${name}", Origin.OWNER)
+            for name in place.stored
+            if name in self.variables | place.declared and name not in found
+        }
+        if "HOME" in found:
+            found[HOME_NAME] = found.pop("HOME")
+        if ARGUMENTS_NAME in found:
+            found[ARGUMENTS_NAME] = _ARGUMENTS
+        return found
+
+
+_ARGUMENTS: Final = Source(f"${ARGUMENTS_NAME}", Origin.CALLER, options=True)
 
 
 class _Walk:
@@ -166,6 +191,9 @@ class _Walk:
             self._enter(2, Quote.EXPRESSION, "]")
         elif self._next() == "'" and self.quote is Quote.BARE:
             self._enter(2, Quote.ANSI, "'")
+        elif self._next() == '"' and self.quote is Quote.BARE:
+            # Nothing translates an action's text, so these are plain double quotes.
+            self.at += 1
         else:
             self._copy(1)
 
@@ -238,110 +266,54 @@ class _Walk:
     def _hole(self, hole: Hole) -> str | None:
         inputs = self.composer.inputs
         if hole.name == ALL_ARGUMENTS:
-            return self._words(inputs.take_all())
+            source = Source(hole.raw, Origin.CALLER, options=True)
+            return self._words(inputs.take_all(), source)
         value = None if hole.modifiers else inputs.take(hole)
         return None if value is None else self._value(hole, value)
 
     def _value(self, hole: Hole, value: str) -> str:
-        if self._evaluated():
-            if _NUMBER.fullmatch(value) is None:
-                raise payload_error(
-                    f"{hole.raw} stands where the shell evaluates it, so it must be a number; "
-                    f'got "{value[:80]}".'
-                )
-            return value
+        declared = self.composer.fields.get(hole.name)
+        if declared is not None and fits_type(declared, value) and _PLAIN.fullmatch(value):
+            touches = self.quote is Quote.BARE and self._after(hole) in "<>"
+            return f'"{value}"' if touches else value
         if self.quote is Quote.BARE and _NUMBER.fullmatch(value) and self._after(hole) not in "<>":
             # As it is: `{1..{n}}` must still count.
             return value
-        return self._quoted(self.composer.reference(value))
+        dash, code = (declared.dash, declared.code) if declared else (False, False)
+        return self._quoted(
+            self.composer.reference(value, Source(hole.raw, Origin.CALLER, dash, code))
+        )
 
     def _after(self, hole: Hole) -> str:
         return self.template[self.at + len(hole.raw) :][:1] or " "
 
-    def _evaluated(self) -> bool:
-        if any(level.quote is Quote.EXPRESSION for level in self.levels):
-            return True
-        before = self.template[: self.at]
-        test = before.rfind("[[")
-        if test >= 0 and "]]" not in before[test:]:
-            rest = self.template[test:].partition("]]")[0]
-            if _ARITHMETIC_TEST.match(rest + " "):
-                return True
-        if self.quote is Quote.BARE and _SUBSCRIPT.search(before):
-            return True
-        match = _EVALUATES.search(before)
-        # What `read` is given to read is data; the names it reads into are not.
-        return match is not None and not (match["reads"] and _HERE_STRING.search(before))
-
     def _quoted(self, reference: str) -> str:
         """A reference, written for the quotes that surround it."""
-        script = self._script()
-        if script is not None:
-            return _inside_script(reference, script, double=self.quote is Quote.DOUBLE)
-        if self.quote is Quote.DOUBLE:
-            return reference
         if self.quote is Quote.SINGLE:
             return f"'\"{reference}\"'"
         if self.quote is Quote.ANSI:
             return f"'\"{reference}\"$'"
-        return f'"{reference}"'
-
-    def _script(self) -> str | None:
-        """The part before the hole of a nested shell's script, if it stands in one."""
-        if self.quote not in (Quote.DOUBLE, Quote.SINGLE):
-            return None
-        mark = '"' if self.quote is Quote.DOUBLE else "'"
-        before = self.template[: self.at]
-        for position, character in enumerate(before):
-            opens = character == mark and _SHELL_SCRIPT.search(before[: position + 1])
-            if opens and not _closes(before, position, mark):
-                return before[position + 1 :]
-        return None
+        return f'"{reference}"' if self.quote is Quote.BARE else reference
 
     def _variable(self, variable: Variable) -> str | None:
         inputs = self.composer.inputs
         if variable.name == ARGUMENTS_NAME and self.quote is Quote.BARE:
-            return self._words(list(self.composer.words))
+            return self._words(list(self.composer.words), _ARGUMENTS)
         known = inputs.place.variable(variable.name)
         if known is None:
             return None
         self.composer.variables.add(variable.name)
         name = HOME_NAME if variable.name == "HOME" else variable.name
-        if self.quote is Quote.SINGLE:
-            return f"'\"${{{name}}}\"'"
-        if self.quote is Quote.ANSI:
-            return f"'\"${{{name}}}\"$'"
+        if self.quote in (Quote.SINGLE, Quote.ANSI):
+            return self._quoted(f"${{{name}}}")
         # Context variables are paths and names: one word each, spaces or not.
         if self.quote is Quote.BARE and variable.name in inputs.place.context:
             return f'"${{{name}}}"'
         return f"${{{name}}}"
 
-    def _words(self, words: list[str]) -> str:
+    def _words(self, words: list[str], source: Source) -> str:
         """Separate words where the shell splits, one text where it does not."""
-        if self.quote is not Quote.BARE or self._evaluated():
-            return self._value(Hole("{...args}", ALL_ARGUMENTS), " ".join(words)) if words else ""
-        return " ".join(f'"{self.composer.reference(word)}"' for word in words)
-
-
-def _closes(text: str, position: int, mark: str) -> bool:
-    """Whether the quote opened at `position` ends before the end of `text`."""
-    at = position + 1
-    while at < len(text):
-        if text[at] == "\\" and mark == '"':
-            at += 1
-        elif text[at] == mark:
-            return True
-        at += 1
-    return False
-
-
-def _inside_script(reference: str, script: str, *, double: bool) -> str:
-    """A reference for the quotes of the inner script, escaped for the outer ones."""
-    if not double:
-        # Outer single quotes: the inner script sees the text as it is.
-        inside = script.replace('\\"', "").count('"') % 2
-        return reference if inside else f'"{reference}"'
-    escaped = f"\\{reference}"
-    if script.count("'") % 2:
-        return f"'\\\"{escaped}\\\"'"
-    return escaped if script.count('\\"') % 2 else f'\\"{escaped}\\"'
+        if self.quote is not Quote.BARE:
+            joined = " ".join(words)
+            return self._quoted(self.composer.reference(joined, source)) if words else ""
+        return " ".join(f'"{self.composer.reference(word, source)}"' for word in words)

@@ -7,6 +7,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from stringd.actions.authoring import action_diagnostics
 from stringd.cli.streams import visible
 from stringd.documents import Include, find_block, inline_sources, parse, parse_menu
 from stringd.documents.authoring import author_diagnostics, source_names, with_includes
@@ -98,7 +99,7 @@ def _validate(path: Path) -> int:
 def _problems(path: Path) -> Iterator[str]:
     """What an author should mend in one file; menus on the web might define any shortcut."""
     document = parse(_read(path))
-    yield from map(str, author_diagnostics(document))
+    yield from map(str, sorted((*author_diagnostics(document), *action_diagnostics(document))))
     files = {name: path.parent / file for name, file in document.menus.items()}
     if all(file.is_file() for file in files.values()):
         menus = [parse_menu(name, _read(file), file.as_posix()) for name, file in files.items()]

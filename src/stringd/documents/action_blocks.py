@@ -14,7 +14,8 @@ _FIELD = re.compile(r"[ \t]+(\w+)[ \t]*(?:,[ \t]*-([A-Za-z]))?[ \t]*:[ \t]*(.*)"
 _TYPE = re.compile(r"(\w+(?:\|\w+)*)(?=[\s(=]|$)")
 _PART = re.compile(
     r"""\(([^()]*)\)|"([^"]*)"|'([^']*)'"""
-    r"""|=[ \t]*(?:"([^"]*)"|'([^']*)'|((?:(?![ \t]+["'(])[^\n])+))|(required|optional)\b"""
+    r"""|=[ \t]*(?:"([^"]*)"|'([^']*)'|((?:(?![ \t]+["'(])[^\n])+))"""
+    r"""|(required|optional|(?:dash|code)[ \t]*:[ \t]*(?:true|false))\b"""
 )
 _BODY = re.compile(r"[ \t]+body:[ \t]*")
 
@@ -33,6 +34,10 @@ class Field:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    dash: bool = False
+    """Whether its value may begin with `-`, as an option does."""
+    code: bool = False
+    """Whether its value is meant to be code of the interpreter it is given to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +232,8 @@ def _constrain(part: str, values: dict[str, Any]) -> bool:
             values["minimum" if key == "min" else "maximum"] = float(value)
         except ValueError:
             return False
+    elif key in ("dash", "code") and value in ("true", "false"):
+        values[key] = value == "true"
     elif "|" in part:
         values["choices"] = tuple(choice.strip() for choice in (value or key).split("|"))
     else:

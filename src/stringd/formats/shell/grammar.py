@@ -117,8 +117,10 @@ def is_odd(node: "Node") -> bool:
         case "word":
             return _NOT_A_WORD.search(_ESCAPED.sub("", _raw(node))) is not None
         case "simple_expansion":
-            # `> $ rm x` is a file called $, and then a command.
-            return any(letter.isspace() for letter in _raw(node))
+            # `> $ rm x` is a file called $, and then a command. In "$a $b" the blank is text.
+            quoted = node.parent is not None and node.parent.type == "string"
+            text = _raw(node).lstrip() if quoted else _raw(node)
+            return any(letter.isspace() for letter in text)
         case "concatenation":
             return not all(child.is_named for child in node.children)
         case "command_substitution":

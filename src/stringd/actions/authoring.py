@@ -1,0 +1,28 @@
+"""What the author of a document should know about its actions before anybody calls them."""
+
+from collections.abc import Iterator
+
+from stringd.actions.command_line import unsafe_holes
+from stringd.documents import Document
+from stringd.documents.action_blocks import action_info
+from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
+
+
+def action_diagnostics(document: Document) -> tuple[Diagnostic, ...]:
+    """The holes that calls would be refused for, with the lines of their commands."""
+    return diagnose(document.source, _unsafe(document))
+
+
+def _unsafe(document: Document) -> Iterator[Finding]:
+    names = (*document.requires, *(each.name for each in document.env))
+    seen: set[str] = set()
+    for fence in document.fences.all:
+        info = action_info(fence.info)
+        action = document.actions.get(info.id) if info and not info.response else None
+        if action is None or action.id in seen:
+            continue
+        seen.add(action.id)
+        body = document.source[fence.body_start : fence.body_end]
+        at = fence.body_start + len(body) - len(body.lstrip())
+        for refusal in unsafe_holes(action, dict.fromkeys(names, "")):
+            yield Finding(at, "UNSAFE_HOLE", f"act.{action.id}: {refusal}")

@@ -1,0 +1,117 @@
+"""A composed command → what must be changed in it before any value may be put in."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from stringd.actions.holes import refusals
+from stringd.actions.holes.commands import Commands
+from stringd.actions.holes.contexts import find_in_line
+from stringd.actions.holes.refusals import Finding, Refusal
+from stringd.actions.holes.sources import NOTHING, Carried, Source, Sources, of_callers
+from stringd.actions.holes.variables import Variables, walk
+from stringd.formats.shell import grammar
+from stringd.formats.shell.parse import read
+from stringd.formats.shell.words import ShellStage, source, spelled
+from stringd.formats.shell.wrappers import SHELLS, read_through, shell_arguments
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DEEPEST: Final = 8
+_POSITIONAL: Final = "@*123456789"
+
+
+class Judgement(NamedTuple):
+    """What is wrong with a command, and which holes a program could take for an option."""
+
+    refusals: tuple[Refusal, ...]
+    exposed: frozenset[str]
+    """As their author wrote them."""
+
+
+def judge(text: str, sources: Sources) -> Judgement:
+    """Judge a composed command; `sources` are the variables that carry values into it."""
+    named = {name: found for name, found in sources.items() if name in text}
+    return _judged(text, tuple(sorted(named.items())))
+
+
+@lru_cache(maxsize=256)
+def _judged(text: str, named: tuple[tuple[str, Source], ...]) -> Judgement:
+    sources = dict(named)
+    if not sources:
+        return Judgement((), frozenset())
+    judge_ = _Judge(sources)
+    judge_.line(text, {name: frozenset((name,)) for name in sources}, 0)
+    found: dict[tuple[tuple[str, ...], refusals.Danger], None] = {}
+    for carried, danger in judge_.findings:
+        written = tuple(dict.fromkeys(sources[name].written for name in sorted(carried)))
+        found[written, danger] = None
+    exposed = frozenset(sources[name].written for name in judge_.exposed)
+    return Judgement(tuple(Refusal(*each) for each in found), exposed)
+
+
+class _Judge:
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._callers = of_callers(sources, sources)
+        self.findings: list[Finding] = []
+        self.exposed: Carried = NOTHING
+
+    def line(self, line: str, known: Mapping[str, Carried], depth: int) -> None:
+        """One line: the command itself, or the text of a shell it starts."""
+        try:
+            root = grammar.parse(line)
+        except grammar.UnreadableError:
+            self._unreadable()
+            return
+        if depth > _DEEPEST or _is_unclear(root, line):
+            self._unreadable()
+            return
+        reading = read(line, within=ShellStage(()))
+        every = read_through(line, within=ShellStage(())).stages
+        variables = Variables(root, line, every, known, self._callers)
+        self.findings += find_in_line(root, line, variables, self._sources, self._callers)
+
+        def nested(text: str, positional: Carried) -> None:
+            inner = {**variables.holds, **dict.fromkeys(_POSITIONAL, positional)}
+            self.line(text, inner, depth + 1)
+
+        commands = Commands(variables, self._sources, self._callers, nested)
+        for stage in reading.stages:
+            commands.judge(stage)
+        self.findings += commands.findings
+        self.exposed |= commands.exposed
+        if self._callers and _runs_what_it_writes(root, line, every):
+            self.findings.append((self._callers, refusals.WRITTEN_SCRIPT))
+
+    def _unreadable(self) -> None:
+        if self._callers:
+            self.findings.append((self._callers, refusals.UNREADABLE))
+
+
+def _is_unclear(root: "Node", line: str) -> bool:
+    """Whether the grammar and a shell may disagree about a line."""
+    gaps = (*grammar.left_out(root), (root.end_byte, len(line)))
+    return any(line[begin:end].strip() for begin, end in gaps) or any(
+        grammar.is_odd(node) for node in walk(root)
+    )
+
+
+def _runs_what_it_writes(root: "Node", line: str, stages: Iterable[ShellStage]) -> bool:
+    """Whether a shell runs a file that the same line writes."""
+    written = {
+        spelled(node.named_children[-1], line).text.removeprefix("./")
+        for node in walk(root)
+        if node.type == "file_redirect" and "<" not in source(node, line)
+    }
+    run: set[str] = set()
+    for stage in stages:
+        words = stage.words[1:]
+        if stage.name == "tee":
+            written |= {word.text.removeprefix("./") for word in words}
+        operand = shell_arguments(words)[1] if stage.name in SHELLS else None
+        files = words[:1] if stage.name in ("source", ".") else ()
+        run |= {word.text.removeprefix("./") for word in (stage.words[0], *files)}
+        run |= {operand.text.removeprefix("./")} if operand else set()
+    return bool(written & run)
