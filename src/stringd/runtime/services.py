@@ -8,7 +8,7 @@ from typing import Self
 from stringd.actions.run import Engine
 from stringd.documents.cache import DocumentCache
 from stringd.net.fetch import Fetcher
-from stringd.runtime.packages.mcp_servers import McpServers
+from stringd.net.mcp_client import McpServers
 from stringd.runtime.settings import RuntimeSettings
 
 
@@ -19,7 +19,7 @@ class Services:
     settings: RuntimeSettings
     fetcher: Fetcher
     engine: Engine
-    mcp: McpServers
+    mcp: McpServers[tuple[str, str]]
     data_root: str
     """Where the daemon's own data really is."""
     documents: DocumentCache = field(default_factory=DocumentCache)

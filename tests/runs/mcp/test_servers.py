@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.net import mortal_server
 from tests.requirements import proves
 from tests.runs.support import (
     Json,
@@ -244,6 +245,25 @@ async def test_a_server_that_goes_away_is_an_error_of_the_call(
     _, result = tool_events(await watcher.until("strategy_completed"))
     assert (result["status"], result["output"]) == ("error", "")
     assert "MCP tool add failed" in result["error"]
+
+
+async def test_a_server_that_died_is_started_again_with_the_next_call(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    program = str(mortal_server.__file__)
+    definition: Json = {"transport": "stdio", "command": sys.executable, "args": [program]}
+    turns = [{"tools": [{"name": name("m", tool), "args": {}}]} for tool in ("number", "die")]
+    agent = {**scripted(*turns, turns[0], "end"), "mcpServers": ["m"]}
+    source = {**strategy(sequential("a"), a=agent), "mcpServers": {"m": definition}}
+    await prepare(watcher, server.strategy(source))
+    await watcher.send("start_run", runId="r")
+    events = tool_events(await watcher.until("strategy_completed"))
+    first, died, again = [event for event in events if event["type"] == "tool-result"]
+    assert died["error"] == (
+        "MCP tool die failed: Connection closed. The server is started again with the next call."
+    )
+    assert (first["status"], again["status"]) == ("completed", "completed")
+    assert first["output"] != again["output"]
 
 
 async def test_headers_from_the_environment_reach_the_server(

@@ -1,108 +1,48 @@
-"""Mounted servers: when they run, and when they stop."""
-
-import asyncio
-import os
-import sys
-from collections.abc import Awaitable
-from pathlib import Path
-from typing import TYPE_CHECKING
+"""Mounted servers: what they offer becomes a page, and their failures become words."""
 
 import pytest
 
-from stringd.actions.errors import ActionError
 from stringd.documents import parse
+from stringd.net.mcp_client import (
+    McpAnswerError,
+    McpCallError,
+    McpError,
+    McpMissingError,
+    McpStartError,
+    McpTimeoutError,
+)
 from stringd.runtime.packages.mcp_app import Mount, ToolInfo, arguments_of, document_of, with_ids
-from stringd.runtime.packages.mcp_servers import McpServers, ServerKey, call_tool
-from tests.requirements import proves
-from tests.support.daemon import WAIT_SECONDS
-
-if TYPE_CHECKING:
-    from mcp import Client
-
-SERVER = Path(__file__).parents[3] / "examples" / "apps" / "mcp" / "server.py"
-KEY = ServerKey("/home", "sums")
-MOUNT = Mount((sys.executable, str(SERVER)))
-MORTAL = """
-import os
-from mcp.server import MCPServer
-from mcp.shared.exceptions import MCPError
-
-server = MCPServer("Mortal")
+from stringd.runtime.packages.mcp_servers import action_error
 
 
-@server.tool()
-def number() -> str:
-    return str(os.getpid())
-
-
-@server.tool()
-def die() -> str:
-    os._exit(3)
-
-
-@server.tool()
-def fail() -> str:
-    raise MCPError(-32000, "own failure")
-
-
-server.run()
-"""
-ENVIRONMENT = {"PATH": os.environ["PATH"]}
-
-
-async def add(client: "Client") -> str:
-    return await call_tool(client, "add", {"numbers": [1, 2]})
-
-
-@proves("ACT-39")
-@pytest.mark.anyio
-async def test_an_idle_server_stops_and_starts_again() -> None:
-    pytest.importorskip("mcp")
-    servers = McpServers(idle_seconds=0.05)
-    for _ in range(2):
-        assert await servers.use(KEY, MOUNT, ENVIRONMENT, add, WAIT_SECONDS) == "sum: 3"
-        async with asyncio.timeout(WAIT_SECONDS):
-            await servers.ended()
-        assert servers.running == 0
-
-
-@proves("ACT-39")
-@pytest.mark.anyio
-async def test_calls_share_one_server_and_closing_stops_it() -> None:
-    pytest.importorskip("mcp")
-    servers = McpServers()
-    answers = await asyncio.gather(
-        *(servers.use(KEY, MOUNT, ENVIRONMENT, add, WAIT_SECONDS) for _ in range(5))
-    )
-    assert answers == ["sum: 3"] * 5
-    assert servers.running == 1
-    await servers.close()
-    assert servers.running == 0
-
-
-@pytest.mark.anyio
-async def test_a_server_that_died_is_started_anew_with_the_next_call(tmp_path: Path) -> None:
-    pytest.importorskip("mcp")
-    program = tmp_path / "mortal.py"
-    program.write_text(MORTAL, encoding="utf-8")
-    mount = Mount((sys.executable, str(program)))
-    servers = McpServers()
-
-    async def ask(tool: str) -> str:
-        def call(client: "Client") -> Awaitable[str]:
-            return call_tool(client, tool, {})
-
-        return str(await servers.use(KEY, mount, ENVIRONMENT, call, WAIT_SECONDS))
-
-    first = await ask("number")
-    with pytest.raises(ActionError, match=r"Connection closed\. It is started anew with the next"):
-        await ask("die")
-    again = await asyncio.gather(*(ask("number") for _ in range(3)))
-    assert len({first, *again}) == 2
-    with pytest.raises(ActionError, match=r"own failure$"):
-        await ask("fail")
-    assert await ask("number") == again[0]
-    await servers.close()
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (McpMissingError(), "MCP apps need an extra package: pip install 'stringd[mcp]'"),
+        (McpTimeoutError(), "The MCP server did not answer within 2 s."),
+        (McpAnswerError("as it says"), "as it says"),
+        (
+            McpStartError(FileNotFoundError(2, "x"), "line"),
+            "The MCP server could not be started: there is no such program\nline",
+        ),
+        (
+            McpStartError(NotADirectoryError("/gone"), ""),
+            "The MCP server could not be started: /gone, where it was installed from, is gone",
+        ),
+        (
+            McpStartError(TimeoutError(), ""),
+            "The MCP server could not be started: no answer within 30 s",
+        ),
+        (
+            McpCallError(OSError("bye"), lost=True),
+            "The MCP server failed: bye. It is started anew with the next call.",
+        ),
+        (McpCallError(OSError("one\ntwo"), lost=False), "The MCP server failed: one"),
+    ],
+)
+def test_a_failure_is_put_in_words(error: McpError, text: str) -> None:
+    failure = action_error(error, 2.0)
+    assert (failure.code, failure.message) == ("LOAD_ERROR", text)
 
 
 def test_what_a_server_says_cannot_declare_anything() -> None:

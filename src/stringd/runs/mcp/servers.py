@@ -113,19 +113,12 @@ class McpPool:
         """Connect to what a run's agents need. Failures to connect are told, not raised."""
         enabled = default_selection(known) if selection is None else list(selection)
         connections = {
-            name: self._connection(known[name], cwd)
+            name: Connection(known[name], cwd, self._tasks)
             for name in wanted_servers(strategy)
             if name in enabled
         }
-        for each in connections.values():
-            await each.opened()
+        await asyncio.gather(*(each.open() for each in connections.values()))
         return RunServers(known, strategy, cwd, enabled, connections)
-
-    def _connection(self, definition: ServerDefinition, cwd: Path) -> Connection:
-        connection = Connection(definition, cwd)
-        self._tasks.add(connection.task)
-        connection.task.add_done_callback(self._tasks.discard)
-        return connection
 
     async def close(self) -> None:
         """Wait for connections that are being closed; end those that do not."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from stringd.net.mcp_client import McpCallError, McpError
 from stringd.runs.mcp.connection import Connection
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolBrokenError, ToolOutput
@@ -39,9 +40,11 @@ class McpTool:
     async def call(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:  # noqa: ARG002
         try:
             result = await self._connection.call(self.origin.tool_name, dict(args))
-        except Exception as error:
+        except McpError as error:
+            lost = isinstance(error, McpCallError) and error.lost
+            after = ". The server is started again with the next call." if lost else ""
             raise ToolBrokenError(
-                f"MCP tool {self.origin.tool_name} failed: {str(error) or type(error).__name__}"
+                f"MCP tool {self.origin.tool_name} failed: {error}{after}"
             ) from error
         text = "\n".join(_text(part) for part in result.content)
         if not text and getattr(result, "structured_content", None) is not None:

@@ -22,6 +22,7 @@ from stringd.runtime.packages.install import (
     remove,
 )
 from stringd.runtime.packages.mcp_app import Mount
+from stringd.runtime.packages.mcp_servers import stop_app
 from stringd.runtime.packages.mounts import mount_server, read_header
 from stringd.runtime.packages.sources import fetch_github, fetch_web, github_path
 from stringd.runtime.topics.call import Call
@@ -84,7 +85,7 @@ async def uninstall(call: Call) -> Result:
         raise CommandError("NOT_FOUND", f"Package not found: {name}")
     kind, uri = entry
     closed = await _close_topics(call, name, uri, package_directory(home, name))
-    await call.services.mcp.stop_app(home, name)
+    await stop_app(call.services.mcp, home, name)
     message = f"Uninstalled {kind}:{name}"
     if closed:
         noun = "session" if len(closed) == 1 else "sessions"

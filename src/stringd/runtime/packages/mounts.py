@@ -16,6 +16,7 @@ from stringd.actions.place import Value
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask
 from stringd.actions.templates import Variable, cut
 from stringd.documents import parse
+from stringd.net.mcp_client import McpError, ServerSpec
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.install import (
     MAIN_FILE,
@@ -35,9 +36,11 @@ from stringd.runtime.packages.mcp_app import (
 )
 from stringd.runtime.packages.mcp_servers import (
     ServerKey,
+    action_error,
     call_tool,
     describe_server,
     read_resource,
+    stop_app,
 )
 from stringd.runtime.topics.location import Page
 from stringd.runtime.variables import scopes
@@ -62,7 +65,7 @@ async def mount_server(call: "Call", raw_name: str, mount: Mount) -> Package:
     try:
         found = await _use(call, name, mount, _described)
     except ActionError as error:
-        await call.services.mcp.stop_app(call.session.user.home, name)
+        await stop_app(call.services.mcp, call.session.user.home, name)
         raise CommandError("COMMAND_UNSUPPORTED", error.message) from error
     title, instructions, tools, resources = found
     mount = msgspec.structs.replace(
@@ -136,16 +139,19 @@ async def _use(
     variables = scopes.own(session.user.home, Topic("app", key.topic_name))
     mask = NOTHING_HIDDEN
     if mount.url is None:
-        given = command_environment(os.environ, variables, {})
+        environment = command_environment(os.environ, variables, {})
+        spec = ServerSpec("stdio", mount.command, environment, mount.cwd)
     else:
-        given, mask = _headers(mount, variables, name)
+        headers, mask = _headers(mount, variables, name)
+        spec = ServerSpec("http", url=mount.url, headers=headers)
     if call.services.settings.show_secrets:
         mask = NOTHING_HIDDEN
     limit = call.services.settings.cli_action_timeout
     try:
-        answer = await call.services.mcp.use(key, mount, given, ask, limit)
-    except ActionError as error:
-        raise ActionError(error.code, mask(error.message), setup=error.setup) from error
+        answer = await call.services.mcp.use(key, spec, ask, limit)
+    except McpError as error:
+        failure = action_error(error, limit)
+        raise ActionError(failure.code, mask(failure.message)) from error
     return mask(answer) if isinstance(answer, str) else answer
 
 

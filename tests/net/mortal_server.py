@@ -1,0 +1,30 @@
+"""An MCP server that can die or fail when it is asked to."""
+
+import os
+
+from mcp.server import MCPServer
+from mcp.shared.exceptions import MCPError
+
+server = MCPServer("Mortal")
+
+
+@server.tool()
+def number() -> str:
+    """The id of this process."""
+    return str(os.getpid())
+
+
+@server.tool()
+def die() -> str:
+    """Never answers."""
+    os._exit(3)
+
+
+@server.tool()
+def fail() -> str:
+    """Uses a number the SDK has a meaning for."""
+    raise MCPError(-32000, "own failure")
+
+
+if __name__ == "__main__":
+    server.run()
