@@ -11,7 +11,8 @@ import yaml
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from stringd.runs.service import RunService
+from stringd.runs import RunsConfig, RunService
+from stringd.runs.models.resolve import Models
 from stringd.server.guard import RequestGuard
 from stringd.server.http.connection import HttpConnection, not_an_upgrade
 from stringd.server.http.messages import HttpRequest, HttpResponse
@@ -133,9 +134,12 @@ class RunsServer:
 
 
 @asynccontextmanager
-async def serving(directory: Path, **options: Any) -> AsyncIterator[RunsServer]:
-    """A server over `directory/data`; options go to the service."""
-    service = RunService(directory / "data", directory, **options)
+async def serving(
+    directory: Path, *, models: Models | None = None, **options: Any
+) -> AsyncIterator[RunsServer]:
+    """A server over `directory/data`; options are those of its configuration."""
+    config = RunsConfig(directory / "data", directory, **options)
+    service = RunService(config, models=models)
     async with RunsServer(service, directory) as server:
         yield server
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from stringd.runs import RunsConfig, RunService
 from stringd.runs.handlers.client import RunsClient
-from stringd.runs.service import RunService
 from tests.runs.schema import problems
 from tests.runs.support import RunsServer, scripted, sequential, strategy, wait_until
 
@@ -63,7 +63,7 @@ def request(dice: random.Random, path: str, questions: list[str]) -> dict[str, A
 
 
 async def walk(folder: Path, seed: int, steps: int) -> list[dict[str, Any]]:
-    service = RunService(folder / "data", folder)
+    service = RunService(RunsConfig(folder / "data", folder))
     await service.start()
     path = str(RunsServer(service, folder).strategy(SOURCE))
     dice, observed = random.Random(seed), list[dict[str, Any]]()

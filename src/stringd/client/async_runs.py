@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from itertools import count
-from pathlib import PurePath
 from types import TracebackType
 from typing import Final, Literal, Self
 
@@ -23,6 +22,7 @@ from stringd.client.runs import RequestFailedError, RunsClient, RunsError, Unrea
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 from stringd.wire.runs.catalog import DiscoveredStrategy
+from stringd.wire.runs.names import is_called
 from stringd.wire.runs.types import RunOverview
 
 Decision = Literal["allow", "deny", "allow-session", "deny-session"]
@@ -213,7 +213,7 @@ class AsyncRuns:
         except RequestFailedError:
             # Other daemons do not tell what there is.
             return None
-        return next((s for s in found if name in (s.name, s.label, PurePath(s.path).stem)), None)
+        return next((each for each in found if is_called(each, name)), None)
 
     async def _begin(self, run_id: str, request: r.StartRun | r.ContinueRun) -> "RunHandle":
         # It listens before the run starts, so that the first event is not missed.

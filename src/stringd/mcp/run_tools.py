@@ -4,8 +4,6 @@ A permission is never granted here: whoever asks for one must not be able to giv
 """
 
 import asyncio
-from pathlib import PurePath
-from secrets import token_hex
 from typing import Annotated, Final
 
 import msgspec
@@ -17,6 +15,7 @@ from stringd.mcp.ports import McpCaller, RunsPort
 from stringd.mcp.run_client import Prompt, RunClient, Standing, prompt_id
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
+from stringd.wire.runs.names import new_run_id
 from stringd.wire.runs.types import RunOverview
 
 Filled = Annotated[str, msgspec.Meta(min_length=1)]
@@ -61,7 +60,7 @@ class RunTools:
         path = await self._runs.find(arguments.strategy, caller.cwd)
         async with RunClient(self._runs) as client:
             prepare = r.PrepareRun(
-                run_id=_new_run_id(path), strategy_path=path, cwd=caller.cwd or UNSET
+                run_id=new_run_id(path), strategy_path=path, cwd=caller.cwd or UNSET
             )
             try:
                 prepared = await client.ask(prepare)
@@ -168,11 +167,6 @@ async def _at_hand(client: RunClient, caller: McpCaller) -> str:
     found = await client.ask(r.DiscoverStrategies(cwd=caller.cwd or UNSET))
     assert isinstance(found, m.DiscoveredStrategies)
     return f"Strategies at hand: {', '.join(each.name for each in found.strategies)}"
-
-
-def _new_run_id(path: str) -> str:
-    """A short name that is easy to repeat: the file's, and a few random characters."""
-    return f"{PurePath(path).stem.replace(' ', '-').lstrip('.')[:40]}-{token_hex(3)}"
 
 
 def _prompt_line(prompt: Prompt) -> str:

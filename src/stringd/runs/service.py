@@ -2,20 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import UNSET
 
-from stringd.runs.agents.extensions import Registry
 from stringd.runs.agents.templates import Templates
-from stringd.runs.engine.config import Equipment, Surroundings
+from stringd.runs.engine.config import RunsConfig
 from stringd.runs.engine.executor import RunExecutor
 from stringd.runs.engine.live_runs import LiveRuns
-from stringd.runs.engine.loading import load
-from stringd.runs.engine.pruning import KEEP_EVENTS, Pruning
-from stringd.runs.engine.run import RunSettings
+from stringd.runs.engine.pruning import Pruning
+from stringd.runs.engine.services import RunServices
 from stringd.runs.engine.slots import RunSlots
 from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.answers import Answers
@@ -25,16 +22,15 @@ from stringd.runs.handlers.control import RunControl
 from stringd.runs.handlers.dispatch import Dispatcher, Handlers
 from stringd.runs.handlers.mcp_servers import McpHandlers
 from stringd.runs.handlers.prepare import Preparation
+from stringd.runs.handlers.providers import ProviderHandlers
+from stringd.runs.handlers.strategies import StrategyHandlers
 from stringd.runs.handlers.subscriptions import join, leave, replay
+from stringd.runs.handlers.trash import TrashHandlers
 from stringd.runs.mcp.servers import RunServers
 from stringd.runs.models.directory import ProviderDirectory
 from stringd.runs.models.resolve import Models
-from stringd.runs.record.events import PromptAsked
 from stringd.runs.record.file_store import FileRunStore
-from stringd.runs.record.resume import read_journal
 from stringd.runs.record.store import RunStore
-from stringd.runs.sideline import Sideline
-from stringd.runs.strategy.definition import Strategy
 from stringd.system.lineage import Speaker
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import RunSummary
@@ -49,43 +45,28 @@ class RunService:
     """One per daemon. `start` it before the first client, `stop` it after the last."""
 
     def __init__(
-        self,
-        data_dir: Path,
-        project_dir: Path,
-        *,
-        store: RunStore | None = None,
-        models: Models | None = None,
-        registry: Registry | None = None,
-        model_override: str | None = None,
-        template_filters: Iterable[str] = (),
-        concurrent_broadcast: bool = False,
-        equipment: Equipment | None = None,
-        use_keyring: bool = False,
-        keep_events: int = KEEP_EVENTS,
-        catalog_url: str | None = None,
-        max_running: int | None = None,
+        self, config: RunsConfig, store: RunStore | None = None, models: Models | None = None
     ) -> None:
-        self.models = models or Models(
-            directory=ProviderDirectory(data_dir, use_keyring=use_keyring, catalog_url=catalog_url)
+        self._config = config
+        self._directory = (models.directory if models else None) or ProviderDirectory(
+            config.data_dir, use_keyring=config.use_keyring, catalog_url=config.catalog_url
         )
-        self.registry = registry or Registry()
-        self._around = Surroundings(
-            data_dir, project_dir, self.registry, equipment or Equipment(data_dir), model_override
+        self._services = RunServices(
+            config,
+            store or FileRunStore(config.data_dir / "runs"),
+            models or Models(directory=self._directory),
+            Templates(config.template_filters),
         )
-        self._store: RunStore = store or FileRunStore(data_dir / "runs")
-        self._slots = RunSlots(max_running)
-        executor = RunExecutor(
-            self._store,
-            self.models,
-            Templates(frozenset(template_filters)),
-            concurrent_broadcast=concurrent_broadcast,
-            slots=self._slots,
-        )
+        self.models = self._services.models
+        self._store = self._services.store
+        self._slots = RunSlots(config.max_running)
         self._known = LiveRuns()
         self._clients: dict[RunsClient, None] = {}
-        self._preparation = Preparation(self._known, self._around, self._store)
-        self._conduct = RunControl(self._known, executor, self._store)
-        self._pruning = Pruning(self._store, self._known, keep_events)
+        executor = RunExecutor(self._services, self._slots)
+        self._answers = Answers(self._known, self._services)
+        self._preparation = Preparation(self._known, self._services)
+        self._control = RunControl(self._known, executor, self._store, self._answers)
+        self._pruning = Pruning(self._store, self._known, config.keep_events)
         self._pruner: asyncio.Task[None] | None = None
         self._dispatcher = Dispatcher(self._handlers(), self.disconnect)
 
@@ -103,13 +84,8 @@ class RunService:
         interrupted = await asyncio.to_thread(self._store.repair)
         if interrupted:
             log.warning("interrupted runs that can be resumed: %d", len(interrupted))
-            self._known.interrupted = await asyncio.to_thread(self._unanswered, interrupted)
+            await asyncio.to_thread(self._answers.read_interrupted, interrupted)
         self._pruner = asyncio.create_task(self._pruning.forever(), name="prune run events")
-
-    def _unanswered(self, run_ids: Iterable[str]) -> dict[str, list[PromptAsked]]:
-        journals = {run_id: read_journal(self._store.timeline(run_id)) for run_id in run_ids}
-        asked = {run_id: journal.unfinished.unanswered for run_id, journal in journals.items()}
-        return {run_id: prompts for run_id, prompts in asked.items() if prompts}
 
     async def stop(self) -> None:
         """Stop every run as `stop_run` would, wait until all is settled, then let clients go."""
@@ -117,7 +93,7 @@ class RunService:
             return
         self._preparation.closed = True
         for run in self._known:
-            self._conduct.stop(run.id)
+            self._control.stop(run.id)
         tasks = [run.task for run in self._known if run.task is not None]
         tasks += [task for client in self._clients for task in client.tasks]
         if tasks:
@@ -126,9 +102,8 @@ class RunService:
         if self._pruner is not None:
             self._pruner.cancel()
             await asyncio.wait([self._pruner])
-        await self._around.equipment.pool.close()
-        if self.models.directory is not None:
-            await self.models.directory.close()
+        await self._services.pool.close()
+        await self._directory.close()
         self._store.close()
 
     async def _hang_up(self) -> None:
@@ -153,8 +128,7 @@ class RunService:
 
         `speaker` is asked who decides. Without one it is this process itself.
         """
-        if self.models.directory is not None:
-            self.models.directory.renew_catalog()
+        self._directory.renew_catalog()
         client = RunsClient(self._dispatcher, wake, speaker=speaker, kind=kind, **limits)
         self._clients[client] = None
         return client
@@ -175,21 +149,22 @@ class RunService:
         return found
 
     def _handlers(self) -> Handlers:
-        conduct, answers = self._conduct, Answers(self._known, self._store)
-        around, history = self._around, RunArchive(self._known, self._store)
-        directory = self.models.directory or ProviderDirectory(around.data_dir)
-        sideline = Sideline(around.data_dir, around.project_dir, directory)
-        mcp = McpHandlers(
-            around.data_dir, around.project_dir, self._store, self._servers_of, self._load
+        control, answers, config = self._control, self._answers, self._config
+        archive = RunArchive(self._known, self._store, answers)
+        beside = (
+            ProviderHandlers(self._directory),
+            TrashHandlers(config.data_dir, config.project_dir),
+            StrategyHandlers(config.data_dir, config.project_dir),
+            McpHandlers(config, self._store, self._servers_of),
         )
         return Handlers(
             now={
                 requests.Ping: lambda _request, _client: messages.Pong(),
-                requests.StartRun: conduct.start,
-                requests.ContinueRun: conduct.go_on,
-                requests.StopRun: lambda request, _client: conduct.stop(request.run_id),
-                requests.SteerRun: conduct.steer,
-                requests.UpdatePolicy: lambda request, _client: conduct.update_policy(request),
+                requests.StartRun: control.start,
+                requests.ContinueRun: control.continue_,
+                requests.StopRun: lambda request, _client: control.stop(request.run_id),
+                requests.SteerRun: control.steer,
+                requests.UpdatePolicy: lambda request, _client: control.update_policy(request),
                 requests.UserInput: answers.user_input,
                 requests.QuestionResponse: answers.question_response,
                 requests.PermissionDecision: answers.permission_decision,
@@ -201,11 +176,10 @@ class RunService:
             },
             later={
                 requests.PrepareRun: self._preparation,
-                requests.ListRuns: history.runs,
-                requests.GetTimeline: history.run,
-                requests.DeleteRun: history.delete,
-                **sideline.handlers(),
-                **mcp.handlers(),
+                requests.ListRuns: archive.runs,
+                requests.GetTimeline: archive.run,
+                requests.DeleteRun: archive.delete,
+                **{kind: each for group in beside for kind, each in group.handlers().items()},
             },
         )
 
@@ -228,7 +202,3 @@ class RunService:
     def _servers_of(self, run_id: str) -> RunServers | None:
         run = self._known.get(run_id)
         return run.servers if run else None
-
-    def _load(self, path: str, cwd: Path) -> Strategy:
-        settings = RunSettings(path, str(cwd), "demo/echo")
-        return load(settings, self.registry, self._around)

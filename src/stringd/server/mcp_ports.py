@@ -131,10 +131,9 @@ class InnerConnection:
 
 def _find_strategy(name: str, cwd: Path, data_dir: Path) -> str:
     """A file of that path, else the discovered strategy of that name."""
-    from stringd.runs.strategy.discover import discover
+    from stringd.runs.strategy.discover import discover, find_by_name
 
     if (cwd / name).is_file() or name.startswith("@"):
         return name
-    found = discover(cwd, data_dir).strategies
-    match = [each for each in found if name in (each.name, each.label, each.path.stem)]
-    return str(match[0].path.resolve()) if match else name
+    found = find_by_name(discover(cwd, data_dir).strategies, name)
+    return str(found.path.resolve()) if found else name

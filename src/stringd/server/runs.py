@@ -93,33 +93,30 @@ class RunsEndpoint:
         upgrade(service)(transport, request, speaker)
 
     def _load(self) -> "RunService":
-        from stringd.runs.engine.config import Equipment
-        from stringd.runs.engine.pruning import KEEP_EVENTS
+        from stringd.runs import RunsConfig, RunService
+        from stringd.runs.engine.config import KEEP_EVENTS
         from stringd.runs.guard.budget import RunLimits
-        from stringd.runs.service import RunService
         from stringd.runs.tools.context import DaemonPorts
 
         settings = self._settings
-        equipment = Equipment(
-            self._data_dir,
-            ports=self._ports() if self._ports else DaemonPorts(),
-            limits=RunLimits(
-                tokens=settings.max_tokens,
-                tool_calls=settings.max_tool_calls,
-                seconds=settings.max_seconds,
-            ),
-            approve_commands=settings.approve_commands,
-            prompt_seconds=settings.prompt_seconds,
-        )
         return RunService(
-            self._data_dir,
-            self._project_dir,
-            model_override=settings.model_override,
-            template_filters=settings.template_filters,
-            concurrent_broadcast=settings.concurrent_broadcast,
-            equipment=equipment,
-            use_keyring=settings.use_keyring,
-            keep_events=settings.keep_events or KEEP_EVENTS,
-            catalog_url=settings.catalog_url,
-            max_running=settings.max_running,
+            RunsConfig(
+                self._data_dir,
+                self._project_dir,
+                ports=self._ports() if self._ports else DaemonPorts(),
+                limits=RunLimits(
+                    tokens=settings.max_tokens,
+                    tool_calls=settings.max_tool_calls,
+                    seconds=settings.max_seconds,
+                ),
+                model_override=settings.model_override,
+                template_filters=frozenset(settings.template_filters),
+                concurrent_broadcast=settings.concurrent_broadcast,
+                approve_commands=settings.approve_commands,
+                prompt_seconds=settings.prompt_seconds,
+                max_running=settings.max_running,
+                keep_events=settings.keep_events or KEEP_EVENTS,
+                use_keyring=settings.use_keyring,
+                catalog_url=settings.catalog_url,
+            )
         )

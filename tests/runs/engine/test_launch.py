@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.engine.config import Equipment
 from tests.runs.support import (
     Json,
     RunsServer,
@@ -109,8 +108,7 @@ async def test_a_child_that_fails_does_not_fail_the_run(
 
 
 async def test_grandchildren_are_seen_and_depth_is_bounded(tmp_path: Path) -> None:
-    equipment = Equipment(tmp_path / "data", max_depth=3)
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, max_depth=3) as server:
         watcher = await server.watcher()
         put(server, "Again", strategy(sequential("again"), again=launching("Again")))
         source = strategy(sequential("a"), a=launching("Again"))
@@ -118,7 +116,7 @@ async def test_grandchildren_are_seen_and_depth_is_bounded(tmp_path: Path) -> No
         assert messages[-1]["type"] == "strategy_completed"
         assert kinds(messages).count("again:output") == 3
         texts = [m["event"]["output"] for m in messages if m.get("event", {}).get("output")]
-        assert texts[0].startswith("launch_strategy failed: Strategies may launch each other")
+        assert texts[0].startswith("launch_strategy failed: Launch depth limit reached")
 
 
 async def test_stopping_the_run_stops_the_child(server: RunsServer, watcher: Watcher) -> None:
@@ -317,3 +315,15 @@ async def test_what_was_allowed_above_need_not_be_asked_for_below(
     await watcher.ask("prepare_run", runId="r", strategyPath=str(source))
     await watcher.send("start_run", runId="r")
     assert (await finish(watcher)).output == 'Launched "Child" → end'
+
+
+async def test_what_a_child_changes_is_in_the_timeline_of_its_run(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    write = {"name": "create_file", "args": {"path": "made.txt", "content": "x"}}
+    child = {**scripted({"tools": [write]}, "end"), "tools": ["create_file"]}
+    put(server, "Child", strategy(sequential("c"), c=child))
+    parent = {**launching("Child"), "tools": ["launch_strategy", "create_file"]}
+    await watcher.run(server.strategy(strategy(sequential("a"), a=parent)))
+    changes = [event for event in server.timeline("r1") if event["type"] == "tool_mutation"]
+    assert [(each["agentName"], each["operation"]) for each in changes] == [("c", "create")]

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from stringd.runs.engine.config import Equipment
 from stringd.runs.guard.budget import BudgetError, RunBudget, RunLimits
 from stringd.runs.models.port import Price
 from stringd.wire.runs.types import Usage
@@ -68,8 +67,7 @@ async def test_the_tokens_of_a_compaction_count(server: RunsServer, watcher: Wat
 
 
 async def test_the_owners_limit_holds_for_every_run(tmp_path: Path) -> None:
-    equipment = Equipment(tmp_path / "data", limits=RunLimits(tool_calls=1))
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, limits=RunLimits(tool_calls=1)) as server:
         ended = await run(server, await server.watcher(), scripted(CALL, CALL, "x"), toolCalls=9)
     assert ended["error"]["code"] == "BUDGET_EXCEEDED"
 

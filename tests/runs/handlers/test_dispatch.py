@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from stringd.runs.service import RunService
+from stringd.runs import RunsConfig, RunService
 from stringd.wire.runs.requests import ClientMessage
 from tests.requirements import proves
 from tests.runs.support import RunsServer, Watcher
@@ -39,7 +39,7 @@ async def test_there_is_no_hub_to_install_from(
 
 
 def test_every_request_of_the_protocol_has_one_handler(tmp_path: Path) -> None:
-    now, later = RunService(tmp_path, tmp_path)._handlers()
+    now, later = RunService(RunsConfig(tmp_path, tmp_path))._handlers()
     assert not now.keys() & later.keys()
     assert now.keys() | later.keys() == set(get_args(ClientMessage))
 

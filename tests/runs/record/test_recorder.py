@@ -2,16 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stringd.runs.agents.extensions import Registry
 from stringd.runs.record.events import ToolFinished, ToolStarted
-from stringd.runs.record.file_store import FileRunStore
-from stringd.runs.record.recorder import Ledger
-from stringd.runs.record.resume import Unfinished
+from stringd.runs.record.resume import Journal, Unfinished
+from stringd.runs.tools.built_in import rebuilding_tools
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolOutput
 from tests.runs.support import Json, RunsServer, Watcher, scripted, sequential, serving, strategy
@@ -20,13 +18,13 @@ pytestmark = pytest.mark.anyio
 
 
 def test_a_list_is_remade_from_calls_that_ended_each_once() -> None:
-    before = Unfinished()
+    journal = Journal(unfinished=Unfinished(rebuilding_tools()))
+    before = journal.unfinished
     for key in ("0#0.0", "0#0.1", "0#0.0"):
         named = {"agent_name": "a", "tool_name": "todo_add"}
         before.note(ToolStarted(ts="t", key=key, args="{}", **named))
     before.note(ToolFinished(ts="t", key="0#0.0", output="", status="completed"))
-    ledger = Ledger(FileRunStore(Path()), "r", before)
-    assert [call.key for call in ledger.list_changes()] == ["0#0.0"]
+    assert [call.key for call in journal.calls_to_rebuild()] == ["0#0.0"]
 
 
 class Slow:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.engine.config import Equipment
 from tests.runs.support import RunsServer, Watcher, serving, wait_until
 from tests.runs.tools.support import start, use
 
@@ -84,8 +83,7 @@ async def test_endless_output_is_cut_at_its_beginning(
 
 
 async def test_the_owner_can_have_every_command_asked_about(tmp_path: Path) -> None:
-    equipment = Equipment(tmp_path / "data", approve_commands=["."])
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, approve_commands=["."]) as server:
         watcher = await server.watcher()
         call = ("run_command", {"command": "touch ran"})
         used = await use(server, watcher, tmp_path, call, decisions=["deny"])

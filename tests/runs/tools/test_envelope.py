@@ -11,9 +11,6 @@ from stringd.runs.guard.guards import RunGuards
 from stringd.runs.guard.permissions import PermissionRequest, Permissions, Verdicts
 from stringd.runs.guard.workspace import Workspace
 from stringd.runs.record.events import ToolMutation
-from stringd.runs.record.file_store import FileRunStore
-from stringd.runs.record.recorder import Ledger
-from stringd.runs.record.resume import Unfinished
 from stringd.runs.tools.built_in import built_in_tools
 from stringd.runs.tools.context import Desk, ToolContext
 from stringd.runs.tools.output import ToolOutput
@@ -45,8 +42,7 @@ def context(tmp_path: Path) -> ToolContext:
     permissions = Permissions(Workspace(work), RunGuards(), Verdicts(ask, ignore, ignore))
     trash = Trash(tmp_path / "trash", work)
     desk = Desk(permissions, tmp_path, trash, mutated, RunBudget(RunLimits()))
-    ledger = Ledger(FileRunStore(tmp_path / "runs"), "r", Unfinished())
-    return ToolContext("r", "a", work, question, desk, ledger)
+    return ToolContext("r", "a", work, question, desk)
 
 
 async def call(tmp_path: Path, tool: str, **args: Any) -> ToolOutput:

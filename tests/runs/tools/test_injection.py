@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from stringd.runs.engine.config import Equipment
 from stringd.runs.tools.built_in import built_in_tools
 from stringd.runs.tools.context import DaemonPorts
 from tests.runs.guard.reach import REACHES, Reach, Scene
@@ -242,8 +241,7 @@ async def test_topics_and_the_gate_get_the_very_text(tmp_path: Path) -> None:
         ("request_privileged", {"pipeline": [["cat", text], [text]], "reason": text})
         for text in texts
     ]
-    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(string, gate))
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, ports=DaemonPorts(string, gate)) as server:
         await use(server, await server.watcher(), tmp_path, *calls)
     assert topics == texts
     assert gates == [[["cat", text], [text]] for text in texts]
@@ -267,8 +265,7 @@ async def test_an_environment_runs_nothing_of_its_own(
 
 
 async def test_whoever_decides_sees_the_environment(tmp_path: Path, work: Path) -> None:
-    equipment = Equipment(tmp_path / "data", approve_commands=["^make"])
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, approve_commands=["^make"]) as server:
         args = {"command": "make", "env": {"PATH": "/evil"}}
         watcher = await server.watcher()
         used = await use(server, watcher, work, ("run_command", args), decisions=["deny"])
@@ -327,8 +324,7 @@ async def test_a_topic_hands_none_of_them_to_a_shell_either(
     calls: list[Call] = [
         ("string", {"command": form.format(command), "topic": topic}) for command in DANGEROUS
     ]
-    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(never))
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, ports=DaemonPorts(never)) as server:
         used = await use(server, await server.watcher(), tmp_path, *calls)
     assert len(used.outputs) == len(DANGEROUS)
     for output in used.outputs:
@@ -340,8 +336,7 @@ async def test_text_that_only_mentions_them_is_text(tmp_path: Path, command: str
     async def string(topic: str, command: str, cwd: Path) -> str:
         return f"{topic} {cwd} {command}"
 
-    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(string))
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, ports=DaemonPorts(string)) as server:
         call: Call = ("string", {"command": command, "topic": "notes"})
         used = await use(server, await server.watcher(), tmp_path, call)
     assert used.output == f"notes {tmp_path} {command}"
@@ -367,8 +362,7 @@ def _names(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_names")
 @pytest.mark.parametrize("url", corpus.PRIVATE)
 async def test_private_addresses_are_asked_about(tmp_path: Path, url: str) -> None:
-    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(never))
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, ports=DaemonPorts(never)) as server:
         calls: list[Call] = [("webfetch", {"url": url, "timeout": 1})]
         forms = ["/open {}", " //OPEN <{}>", '/install "{}"', "/install --mcp x {}"]
         calls += [("string", {"command": form.format(url), "topic": "web:x"}) for form in forms]

@@ -5,18 +5,30 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.engine.config import Equipment
-from stringd.runs.tools.built_in import built_in_tools
+from stringd.runs.tools.built_in import built_in_tools, rebuilding_tools, shell_tools
 from stringd.runs.tools.context import DaemonPorts
-from stringd.runs.tools.tool import BUILT_IN_TOOLS
 from tests.runs.support import RunsServer, Watcher, scripted, sequential, serving, strategy
 from tests.runs.tools.support import Call, use
 
 pytestmark = pytest.mark.anyio
 
 
-def test_every_name_a_strategy_may_use_is_a_tool() -> None:
-    assert tuple(built_in_tools()) == BUILT_IN_TOOLS
+def test_what_is_known_about_the_tools_a_strategy_may_name() -> None:
+    effects = {
+        "inward": "ask_question launch_strategy list_skills list_strategy load_skill lsp_request "
+        "todo_add todo_clear todo_complete todo_get todo_get_next todo_remove",
+        "reads": "delete_file glob list_directory read_file search_files webfetch",
+        "writes": "create_file edit_file move_file request_privileged restore_file run_command "
+        "string write_file",
+    }
+    for effect, names in effects.items():
+        found = sorted(name for name, tool in built_in_tools().items() if tool.effect == effect)
+        assert found == names.split(), effect
+    assert shell_tools() == {"run_command", "string"}
+    assert rebuilding_tools() == {"todo_add", "todo_clear", "todo_complete", "todo_remove"}
+
+
+def test_every_tool_describes_its_arguments_without_references() -> None:
     for tool in built_in_tools().values():
         assert tool.parameters["type"] == "object"
         assert "$ref" not in str(tool.parameters)
@@ -107,8 +119,7 @@ async def test_agents_reach_topics_and_the_gate_through_ports(tmp_path: Path) ->
         seen.append(([list(stage) for stage in pipeline], reason, privileged))
         return "denied"
 
-    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(string, gate))
-    async with serving(tmp_path, equipment=equipment) as server:
+    async with serving(tmp_path, ports=DaemonPorts(string, gate)) as server:
         watcher = await server.watcher()
         calls: list[Call] = [
             ("string", {"command": "/open x.md", "topic": "notes"}),

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.engine.config import Equipment
 from stringd.runs.tools.context import DaemonPorts
 from stringd.server.run_ports import page_text
 from tests.runs.support import RunsServer, Watcher, sequential, serving, strategy
@@ -33,8 +32,7 @@ ANSWERS = {
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[RunsServer]:
-    equipment = Equipment(tmp_path / "data", ports=DaemonPorts(html=page_text))
-    async with serving(tmp_path, equipment=equipment) as running:
+    async with serving(tmp_path, ports=DaemonPorts(html=page_text)) as running:
         yield running
 
 

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import os
-import secrets
 import sys
 import threading
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient, UnreachableError
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
+from stringd.wire.runs.names import new_run_id
 from stringd.wire.runs.types import McpServerStatus
 
 _EPILOG = """\
@@ -64,7 +64,7 @@ def main(name: str, argv: Sequence[str]) -> int:
     prepare = r.PrepareRun(
         strategy_path=str(path),
         cwd=str(Path.cwd()),
-        run_id=args.run_id or new_run_id(path),
+        run_id=args.run_id or new_run_id(str(path)),
         model_override=args.model or UNSET,
         manifest_path=args.manifest or manifest or UNSET,
     )
@@ -85,27 +85,21 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="lines, even in a terminal")
 
 
-def new_run_id(path: Path) -> str:
-    """A name a person can type again: the file's, and a few random characters."""
-    return f"{path.stem.replace(' ', '-').lstrip('.')[:40]}-{secrets.token_hex(3)}"
-
-
 def find_strategy(name: str) -> tuple[Path, str | None]:
     """The file a person means, and its project's manifest. Raises `UsageError`."""
     path = Path(name)
     if path.is_file():
         return path.resolve(), None
     from stringd.cli.runs.strategies import data_directory
-    from stringd.runs.strategy.discover import discover
+    from stringd.runs.strategy.discover import discover, find_by_name
 
-    found = discover(Path.cwd(), data_directory()).strategies
-    match = [each for each in found if name in (each.name, each.label, each.path.stem)]
-    if not match:
+    found = find_by_name(discover(Path.cwd(), data_directory()).strategies, name)
+    if found is None:
         raise UsageError(
             f"no strategy file or discovered strategy is called '{name}'; "
             "stringd strategies lists those there are"
         )
-    return match[0].path.resolve(), str(match[0].manifest) if match[0].manifest else None
+    return found.path.resolve(), str(found.manifest) if found.manifest else None
 
 
 async def _run(port: int, prepare: r.PrepareRun, text: str, args: argparse.Namespace) -> int:

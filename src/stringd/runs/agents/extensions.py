@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from stringd.formats.shapes import Shape
 from stringd.runs.agents.hooks import Hooks
 from stringd.runs.tools.built_in import built_in_tools
-from stringd.runs.tools.context import Tool
+from stringd.runs.tools.tool import Tool
 
 
 class AgentCode(Protocol):

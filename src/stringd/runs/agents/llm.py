@@ -15,12 +15,16 @@ from stringd.runs.agents.steering import with_steering
 from stringd.runs.agents.system_prompt import system_prompt
 from stringd.runs.agents.templates import Templates
 from stringd.runs.agents.tool_calls import ToolUse, decoded
+from stringd.runs.mcp.servers import RunServers
 from stringd.runs.models import port
 from stringd.runs.models.resolve import Models
 from stringd.runs.record.events import ModelTurn
+from stringd.runs.record.recorder import Recorder
+from stringd.runs.record.resume import Journal
 from stringd.runs.strategy.definition import LlmAgent
 from stringd.runs.strategy.skills import prompt_section
-from stringd.runs.tools.context import Tool, ToolContext
+from stringd.runs.tools.context import ToolContext
+from stringd.runs.tools.tool import Tool
 from stringd.system.clock import timestamp
 from stringd.wire.runs import stream
 from stringd.wire.runs.types import ContextUsage, ConversationRecord, Usage
@@ -84,42 +88,46 @@ def _text_of(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+@dataclass(frozen=True)
+class LlmParts:
+    """What the agents of a segment share; `mcp` is None where no MCP server is connected."""
+
+    models: Models
+    templates: Templates
+    registry: Registry
+    mcp: RunServers | None
+    recorder: Recorder
+    journal: Journal
+
+
 class LlmBody:
     """A model with a prompt, tools and a memory rule."""
 
     shows = True
 
     def __init__(
-        self,
-        definition: LlmAgent,
-        model: str,
-        models: Models,
-        templates: Templates,
-        registry: Registry,
-        context: ToolContext,
+        self, definition: LlmAgent, model: str, context: ToolContext, parts: LlmParts
     ) -> None:
         self.model: str | None = model
         self.context_window: int | None = None
+        self.context = context
+        self.parts = parts
         self._definition = definition
         self._name = model
-        self._models = models
-        self._templates = templates
-        self._registry = registry
-        self._context = context
 
     async def answer(self, call: AgentTurn) -> AgentAnswer:
-        model = self._models.resolve(self._name, self._definition)
+        model = self.parts.models.resolve(self._name, self._definition)
         self.context_window = model.context_window
         tools = self._tools()
-        skills = prompt_section(self._context.desk.skills, self._definition.skills)
-        system = await system_prompt(self._definition, self._templates, tools, skills)
+        skills = prompt_section(self.context.desk.skills, self._definition.skills)
+        system = await system_prompt(self._definition, self.parts.templates, tools, skills)
         await self._retain(call, model)
         turns = _Turns(self, call, model, system, tools)
         return await turns.run(self._definition.max_steps)
 
     def _tools(self) -> list[Tool]:
-        own = [self._registry.find_tool(name) for name in self._definition.tools]
-        mcp = self._context.desk.mcp
+        own = [self.parts.registry.find_tool(name) for name in self._definition.tools]
+        mcp = self.parts.mcp
         servers = self._definition.mcp_servers
         return [tool for tool in own if tool] + list(mcp.tools(servers) if mcp else ())
 
@@ -162,7 +170,7 @@ class LlmBody:
     def spend(self, trip: RoundTrip, model: port.Model) -> Usage:
         """Count a round-trip into the run's budget. Raises `BudgetError`."""
         spent = trip.tokens.usage() if trip.tokens else Usage()
-        self._context.desk.budget.spend(spent, getattr(model, "price", None))
+        self.context.desk.budget.spend(spent, getattr(model, "price", None))
         return spent
 
     def request(
@@ -185,10 +193,6 @@ class LlmBody:
             output_schema=self._definition.output_schema,
         )
 
-    @property
-    def tool_context(self) -> ToolContext:
-        return self._context
-
 
 class _Turns:
     """The round-trips of one call."""
@@ -206,8 +210,9 @@ class _Turns:
         self._model = model
         self._system = system
         self._tools = tools
-        self._use = ToolUse(call, body.tool_context, tools)
-        self._done = body.tool_context.ledger.turns(call.path)
+        self._journal = body.parts.journal
+        self._use = ToolUse(call, body.context, tools, body.parts.recorder, self._journal)
+        self._done = self._journal.turns(call.path)
         if self._done:
             call.message = self._done[0].message
         self._before = call.agent.memory.messages()
@@ -244,7 +249,7 @@ class _Turns:
     async def _steering(self, index: int) -> list[str]:
         """Texts for the model to read with the results of this round-trip's tools."""
         key = f"{self._call.path}#{index}"
-        before = self._body.tool_context.ledger.steering(key)
+        before = self._journal.steering_after(key)
         if index + 1 < len(self._done):
             return before
         agent = self._call.agent
@@ -261,7 +266,7 @@ class _Turns:
         self, index: int, trip: RoundTrip, spent: Usage, context: ContextUsage | None
     ) -> None:
         call = self._call
-        self._body.tool_context.ledger.turn(
+        self._body.parts.recorder.model_turn(
             ModelTurn(
                 ts=timestamp(),
                 path=call.path,

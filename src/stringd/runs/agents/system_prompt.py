@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from stringd.runs.agents.templates import Templates
 from stringd.runs.strategy.definition import LlmAgent
-from stringd.runs.tools.context import Tool
+from stringd.runs.tools.tool import Tool
 
 
 async def system_prompt(

@@ -1,6 +1,8 @@
 """The tools of one agent call: each use counted, recorded before it happens, and shown."""
 
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -9,18 +11,50 @@ from msgspec import UNSET
 from stringd.runs.agents.agent import AgentTurn
 from stringd.runs.errors import ExecutionError
 from stringd.runs.models import port
-from stringd.runs.record.recorder import OpenCall, open_call
-from stringd.runs.tools.context import Tool, ToolContext
+from stringd.runs.record.recorder import Recorder
+from stringd.runs.record.resume import Journal
+from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolBrokenError
+from stringd.runs.tools.tool import Tool
 from stringd.wire.runs import stream
+
+
+@dataclass
+class OpenCall:
+    """A tool call that is being made; `key` names it in the timeline."""
+
+    key: str
+    asked: int = 0
+
+    def prompt_key(self) -> str:
+        """The name of the next prompt this call makes."""
+        self.asked += 1
+        return f"{self.key}?{self.asked}"
+
+
+_open_call: ContextVar[OpenCall | None] = ContextVar("open_call", default=None)
+
+
+def current_call() -> OpenCall | None:
+    """The call the present task is making, for what asks the human on its behalf."""
+    return _open_call.get()
 
 
 class ToolUse:
     """`tools` are those the agent may use."""
 
-    def __init__(self, call: AgentTurn, context: ToolContext, tools: Sequence[Tool]) -> None:
+    def __init__(
+        self,
+        call: AgentTurn,
+        context: ToolContext,
+        tools: Sequence[Tool],
+        recorder: Recorder,
+        journal: Journal,
+    ) -> None:
         self._call = call
         self._context = context
+        self._recorder = recorder
+        self._journal = journal
         self._tools = {tool.name: tool for tool in tools}
 
     async def use(self, requested: Sequence[port.ToolRequested], turn: int) -> dict[str, Any]:
@@ -41,8 +75,8 @@ class ToolUse:
         return {"role": "tool", "content": content}
 
     async def _use(self, asked: port.ToolRequested, key: str) -> stream.ToolResult:
-        ledger, tool = self._context.ledger, self._tools.get(asked.name)
-        before = ledger.outcome(key)
+        tool = self._tools.get(asked.name)
+        before = self._journal.tool_outcome(key)
         if before is not None:
             return _result(asked, tool, before.output, before.error or None)
         hooks, info = self._call.agent.hooks, self._call.info
@@ -51,11 +85,11 @@ class ToolUse:
         await self._call.emit(called)
         for hook in hooks.before_tool_call:
             await hook(info, asked.name, asked.args)
-        if ledger.interrupted(key) and not getattr(tool, "repeatable", False):
+        if self._journal.tool_interrupted(key) and not getattr(tool, "repeatable", False):
             result = _result(asked, tool, _INTERRUPTED.format(name=asked.name))
         else:
             result = await self._recorded(asked, tool, key)
-        ledger.end(key, result)
+        self._recorder.tool_finished(key, result)
         for hook in hooks.after_tool_call:
             await hook(info, asked.name, result.output)
         await self._call.emit(result)
@@ -66,13 +100,14 @@ class ToolUse:
     ) -> stream.ToolResult:
         self._context.desk.budget.tool_call()
         agent = self._call.agent.name
-        sure = not getattr(tool, "repeatable", False)
-        await self._context.ledger.begin(key, agent, asked.name, asked.args, sure=sure)
-        token = open_call.set(OpenCall(self._context.ledger, key))
+        self._recorder.tool_started(key, agent, asked.name, asked.args)
+        if not getattr(tool, "repeatable", False):
+            await self._recorder.sync()
+        token = _open_call.set(OpenCall(key))
         try:
             return await self._execute(asked, tool)
         finally:
-            open_call.reset(token)
+            _open_call.reset(token)
 
     async def _execute(self, asked: port.ToolRequested, tool: Tool | None) -> stream.ToolResult:
         args = as_object(asked.args)

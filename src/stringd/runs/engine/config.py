@@ -1,32 +1,47 @@
-"""What a daemon gives the tools of its runs: the same for every one of them."""
+"""How a daemon's runs work: everything its owner decided, the same for every one of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from stringd.runs.agents.extensions import Registry
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import GuardDefaults
-from stringd.runs.mcp.servers import McpPool
+from stringd.runs.tools.built_in import shell_tools
 from stringd.runs.tools.context import DaemonPorts
+
+KEEP_EVENTS: Final = 1000
 
 
 @dataclass(frozen=True)
-class Equipment:
-    """`approve_commands` are expressions of commands to ask about.
+class RunsConfig:
+    """`project_dir` is where a run works that names no directory.
 
-    `prompt_seconds` is how long a human may take to answer; None is for ever.
+    `registry` holds what code registered for every run, `ports` the ways into the rest of the
+    daemon. `approve_commands` are expressions of commands to ask about. `prompt_seconds` is how
+    long a human may take to answer; None is for ever. `max_running` None is no limit.
+    `keep_events` is how many completed runs keep their events. `max_depth` is how deep strategies
+    may launch each other.
     """
 
     data_dir: Path
+    project_dir: Path
+    registry: Registry = field(default_factory=Registry)
     ports: DaemonPorts = field(default_factory=DaemonPorts)
     limits: RunLimits = field(default_factory=RunLimits)
+    model_override: str | None = None
+    template_filters: frozenset[str] = frozenset()
+    concurrent_broadcast: bool = False
     approve_commands: Sequence[str] = ()
     prompt_seconds: float | None = None
     max_depth: int = 8
-    pool: McpPool = field(default_factory=McpPool)
+    max_running: int | None = None
+    keep_events: int = KEEP_EVENTS
+    use_keyring: bool = False
+    catalog_url: str | None = None
 
     def guard_defaults(self, cwd: Path) -> GuardDefaults:
         """What every guard of a run in this workspace starts with. Raises `re.error`."""
@@ -36,23 +51,14 @@ class Equipment:
 @lru_cache(maxsize=64)
 def _guard_defaults(data_dir: Path, cwd: Path, approve: tuple[str, ...]) -> GuardDefaults:
     return GuardDefaults(
-        forbidden_places=_forbidden(data_dir, cwd), commands=(DANGEROUS, approval(approve))
+        forbidden_places=_forbidden(data_dir, cwd),
+        commands=(DANGEROUS, approval(approve)),
+        shells=shell_tools(),
     )
 
 
 def _forbidden(data_dir: Path, cwd: Path) -> tuple[Path, ...]:
-    """The daemon's own state; a workspace that lies in it keeps only the secrets out."""
+    """The daemon's own state; a workspace inside it keeps only the secrets out."""
     data, work = data_dir.resolve(), cwd.resolve()
     secrets = (data / "credentials.json", data / "runs")
     return secrets if work == data or data in work.parents else (data,)
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What the daemon brings: where it works, and defaults for every run."""
-
-    data_dir: Path
-    project_dir: Path
-    registry: Registry
-    equipment: Equipment
-    model_override: str | None = None

@@ -7,16 +7,15 @@ from typing import Final
 from msgspec import UNSET
 
 from stringd.runs.agents.steering import Steer
-from stringd.runs.agents.templates import Templates
-from stringd.runs.engine.human import said
 from stringd.runs.engine.launch import Launcher
 from stringd.runs.engine.run import Prepared, Run
-from stringd.runs.engine.segment import Segment
+from stringd.runs.engine.segment import Segment, SegmentParts
+from stringd.runs.engine.services import RunServices
 from stringd.runs.engine.slots import RunSlots
 from stringd.runs.errors import ExecutionError
-from stringd.runs.models.resolve import Models
+from stringd.runs.guard.budget import RunBudget
 from stringd.runs.record import events
-from stringd.runs.record.store import RunStore
+from stringd.runs.record.resume import Journal
 from stringd.system.clock import timestamp
 from stringd.wire.runs import messages
 from stringd.wire.runs.types import ErrorInfo
@@ -29,20 +28,10 @@ CANCELLED: Final = ErrorInfo(code="CANCELLED", message="Run cancelled by client"
 class RunExecutor:
     """Starts and stops segments. What it accepted is in the timeline before anyone hears of it."""
 
-    def __init__(
-        self,
-        store: RunStore,
-        models: Models,
-        templates: Templates,
-        *,
-        concurrent_broadcast: bool = False,
-        slots: RunSlots | None = None,
-    ) -> None:
-        self._store = store
-        self._slots = slots or RunSlots()
-        self._models = models
-        self._templates = templates
-        self._concurrent_broadcast = concurrent_broadcast
+    def __init__(self, services: RunServices, slots: RunSlots) -> None:
+        self._services = services
+        self._store = services.store
+        self._slots = slots
 
     def begin(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
         """Record the start and run the flow in the background."""
@@ -84,13 +73,14 @@ class RunExecutor:
             run.status = "cancelled"
         finally:
             if run.status == "cancelled":
-                self._record_end(run, "cancelled", CANCELLED)
-                await self._store.sync(run.id)
+                recorder = self._services.recorder(run.id)
+                recorder.run_ended("cancelled", CANCELLED)
+                await recorder.sync()
                 run.release()
             run.task = None
 
     async def _segment(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
-        await self._store.sync(run.id)
+        await self._services.recorder(run.id).sync()
         run.observe(
             messages.StrategyStarted(
                 run_id=run.id,
@@ -100,16 +90,14 @@ class RunExecutor:
             )
         )
         journal = prepared.journal if resume else None
-        segment = Segment(
-            run,
-            prepared,
-            self._store,
-            self._models,
-            self._templates,
-            concurrent_broadcast=self._concurrent_broadcast,
-            journal=journal,
+        parts = SegmentParts(
+            recorder=self._services.recorder(run.id),
+            mailbox=run.mailbox,
+            guards=run.policies,
+            budget=RunBudget(self._services.config.limits.tightened(prepared.limits)),
+            journal=journal or Journal(),
         )
-        segment.desk.launch = Launcher(segment)
+        segment = Segment(self._services, run, prepared, parts, Launcher)
         try:
             result = await segment.execute(journal.input if journal else text)
         except ExecutionError as error:
@@ -133,7 +121,7 @@ class RunExecutor:
             enabled_mcp_server_ids=list(prepared.mcp.enabled) if prepared.mcp else [],
             resume=True if resume else UNSET,
         )
-        self._store.append(run.id, event)
+        self._services.recorder(run.id).run_started(event)
         run.persist()
         for waiting in run.mailbox:
             self.record_steering(run, waiting.text, waiting.by)
@@ -143,7 +131,7 @@ class RunExecutor:
 
     def record_steering(self, run: Run, text: str, by: events.DecidedBy) -> None:
         """Keep an accepted text, before its sender is told it was."""
-        self._store.append(run.id, said("", text, by))
+        self._services.recorder(run.id).steering_accepted(text, by)
 
     async def _finish(self, run: Run, segment: Segment, result: str) -> None:
         left = await self._settle(run, "completed")
@@ -179,15 +167,12 @@ class RunExecutor:
             raise asyncio.CancelledError
         run.end(status)
         left = _undelivered(run)
-        self._record_end(run, status, error)
-        await self._store.sync(run.id)
+        recorder = self._services.recorder(run.id)
+        recorder.run_ended(status, error)
+        await recorder.sync()
         # A client that reacts to the ending must find the run ready to be prepared again.
         run.prepared = None
         return left
-
-    def _record_end(self, run: Run, status: events.Ending, error: ErrorInfo | None = None) -> None:
-        event = events.RunCompleted(ts=timestamp(), status=status, error=error or UNSET)
-        self._store.append(run.id, event)
 
 
 def _undelivered(run: Run) -> list[str]:

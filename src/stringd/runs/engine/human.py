@@ -1,53 +1,131 @@
-"""A run's permissions: asked of its human, decided by its policies, and kept in its timeline."""
+"""The human of a run: asked for input, answers and permissions, each recorded in its timeline.
 
+What an interrupted segment asked about the very same thing keeps its id, and is not asked again
+when it has been answered since.
+"""
+
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 from uuid import uuid4
 
 import msgspec
 from msgspec import UNSET
 
+from stringd.runs.agents.tool_calls import current_call
 from stringd.runs.engine.run import Run
 from stringd.runs.errors import UnansweredError
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.permissions import PermissionRequest, Verdicts
-from stringd.runs.record.events import DecidedBy, HumanInput, PermissionDecided, PromptAsked
-from stringd.runs.record.recorder import open_call
-from stringd.runs.record.store import RunStore
+from stringd.runs.record.events import DecidedBy, PermissionDecided, PromptAsked, PromptKind
+from stringd.runs.record.recorder import Recorder
+from stringd.runs.record.resume import Journal
 from stringd.system.clock import timestamp
 from stringd.wire.runs import messages
 from stringd.wire.runs.types import PolicyName
 
 
-def verdicts(run: Run, store: RunStore) -> Verdicts:
-    """How tools of the run come to a yes or a no."""
+class Human:
+    """How one segment reaches the human. `seconds` is how long an answer may take.
 
-    async def ask(wish: PermissionRequest) -> str:
+    `first_input` answers the first request for input, when there is one.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        recorder: Recorder,
+        journal: Journal,
+        seconds: float | None,
+        first_input: str = "",
+    ) -> None:
+        self._run = run
+        self._recorder = recorder
+        self._journal = journal
+        self._seconds = seconds
+        self._first_input = first_input
+
+    async def input(self, agent_name: str, path: str) -> str:
+        """What the human tells an agent at this place of the flow. Raises `UnansweredError`."""
+        given, self._first_input = self._first_input, ""
+        if given:
+            return given
+
+        async def send(_request_id: str) -> str:
+            prompt = messages.RequestInput(run_id=self._run.id, agent_name=agent_name, prompt="")
+            prompt.request_id = self._run.request_id
+            return await self._run.ask(prompt, self._seconds)
+
+        return await self._ask(f"{path}?1", "input", agent_name, "", send)
+
+    async def question(self, agent_name: str, question: str) -> str:
+        """The answer to an agent's question. Raises `UnansweredError`."""
+
         async def send(request_id: str) -> str:
-            try:
-                return await run.ask(_request(run.id, request_id, wish))
-            except UnansweredError as error:
-                policy_decided(wish, "deny", "prompt-timeout")
-                raise Denied(f"{error} whether {wish.resource} is allowed") from None
+            prompt = messages.RequestQuestion(
+                run_id=self._run.id,
+                request_id=request_id,
+                agent_name=agent_name,
+                question=question,
+            )
+            return await self._run.ask(prompt, self._seconds)
 
-        call = open_call.get()
+        call = current_call()
         if call is None:
             return await send(str(uuid4()))
-        call.ledger.wait(call.key, waiting=True)
+        return await self._ask(call.prompt_key(), "question", agent_name, question, send)
+
+    def verdicts(self) -> Verdicts:
+        """How tools of the run come to a yes or a no."""
+        return Verdicts(self._permission, self._policy_decided, self._chain_changed)
+
+    async def _permission(self, wish: PermissionRequest) -> str:
+        async def send(request_id: str) -> str:
+            prompt = _request(self._run.id, request_id, wish)
+            try:
+                return await self._run.ask(prompt, self._seconds)
+            except UnansweredError as error:
+                self._policy_decided(wish, "deny", "prompt-timeout")
+                raise Denied(f"{error} whether {wish.resource} is allowed") from None
+
+        call = current_call()
+        if call is None:
+            return await send(str(uuid4()))
+        self._recorder.tool_waiting(call.key, waiting=True)
         key, about = call.prompt_key(), msgspec.json.encode(wish).decode()
-        decision = await call.ledger.ask(key, "permission", wish.agent_name, about, send)
-        call.ledger.wait(call.key, waiting=False)
+        decision = await self._ask(key, "permission", wish.agent_name, about, send)
+        self._recorder.tool_waiting(call.key, waiting=False)
         return decision
 
-    def policy_decided(
-        wish: PermissionRequest, verdict: Literal["allow", "deny"], policy: str
+    def _policy_decided(
+        self, wish: PermissionRequest, verdict: Literal["allow", "deny"], policy: str
     ) -> None:
-        store.append(run.id, decided(wish, verdict, DecidedBy(kind="policy", via=policy)))
+        settled = decided(wish, verdict, DecidedBy(kind="policy", via=policy))
+        self._recorder.permission_decided(settled)
 
-    def chain_changed(tool: str, chain: list[str]) -> None:
+    def _chain_changed(self, tool: str, chain: list[str]) -> None:
         policies = [PolicyName(name=name) for name in chain]
-        run.publish(messages.PolicyUpdated(run_id=run.id, tool=tool, policies=policies))
+        self._run.publish(messages.PolicyUpdated(run_id=self._run.id, tool=tool, policies=policies))
 
-    return Verdicts(ask, policy_decided, chain_changed)
+    async def _ask(
+        self,
+        key: str,
+        kind: PromptKind,
+        agent_name: str,
+        about: str,
+        send: Callable[[str], Awaitable[str]],
+    ) -> str:
+        """The human's answer. `send` asks under an id and waits."""
+        before = self._journal.prompt(key, about)
+        if before is not None and before.answer is not None:
+            return before.answer
+        asked = (
+            self._recorder.prompt_asked(key, kind, agent_name, about)
+            if before is None
+            else before.asked
+        )
+        answer = await send(asked.request_id)
+        self._recorder.prompt_answered(asked.request_id, answer)
+        return answer
 
 
 def _request(run_id: str, request_id: str, wish: PermissionRequest) -> messages.RequestPermission:
@@ -82,9 +160,3 @@ def asked_for(prompt: messages.RequestPermission | PromptAsked) -> PermissionReq
         return msgspec.json.decode(prompt.about, type=PermissionRequest)
     tool = prompt.tool_name or ""
     return PermissionRequest(prompt.agent_name, tool, prompt.operation, prompt.resource)
-
-
-def said(agent_name: str, text: str, by: DecidedBy) -> HumanInput:
-    """A text for an agent as the timeline keeps it."""
-    source: Literal["human", "agent"] = "human" if by.kind == "human" else "agent"
-    return HumanInput(ts=timestamp(), agent_name=agent_name, text=text, source=source, by=by)

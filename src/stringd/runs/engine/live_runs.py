@@ -1,27 +1,20 @@
 """The runs this process knows, in the order they were prepared."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stringd.runs.engine.run import Run
 from stringd.wire.runs.types import RunSummary
-
-if TYPE_CHECKING:
-    from stringd.runs.record.events import PromptAsked
 
 # Finished runs stay listed; past this many the oldest are only on disk.
 MAX_FINISHED: Final = 10_000
 
 
 class LiveRuns:
-    """Prepared, running and finished runs by id.
-
-    `interrupted` holds what runs asked a human when the daemon was killed, until they go on.
-    """
+    """Prepared, running and finished runs by id."""
 
     def __init__(self) -> None:
         self._runs: dict[str, Run] = {}
-        self.interrupted: dict[str, list[PromptAsked]] = {}
 
     def __iter__(self) -> Iterator[Run]:
         return iter(tuple(self._runs.values()))
@@ -34,14 +27,9 @@ class LiveRuns:
         self._runs.pop(run.id, None)
         self._runs[run.id] = run
 
-    def drop(self, run: Run) -> None:
-        """Take back what was only being prepared."""
-        self._runs.pop(run.id, None)
-
     def remove(self, run_id: str) -> None:
         """Know nothing of it any more."""
         self._runs.pop(run_id, None)
-        self.interrupted.pop(run_id, None)
 
     @property
     def active(self) -> int:

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from stringd.formats.shapes import dotted
 from stringd.runs.agents.extensions import CustomType, Registry
-from stringd.runs.engine.config import Surroundings
+from stringd.runs.engine.config import RunsConfig
 from stringd.runs.engine.run import Prepared, RunSettings
 from stringd.runs.errors import PrepareError, RunServiceError, StrategyFileError
 from stringd.runs.guard.budget import RunLimits
@@ -28,18 +28,18 @@ from stringd.runs.strategy.project import (
     run_modules,
 )
 from stringd.runs.strategy.skills import Skill, find_skills
-from stringd.runs.tools.tool import BUILT_IN_TOOLS
+from stringd.runs.tools.built_in import rebuilding_tools
 from stringd.wire.runs.requests import PrepareRun
 
 log = logging.getLogger(__name__)
 
 
 def prepare(
-    request: PrepareRun, run_id: str, around: Surroundings, store: RunStore, *, in_memory: bool
+    request: PrepareRun, run_id: str, config: RunsConfig, store: RunStore, *, in_memory: bool
 ) -> Prepared:
     """Load everything. Raises `PrepareError` or `StrategyFileError`, whatever went wrong."""
     try:
-        return _prepare(request, run_id, around, store, in_memory=in_memory)
+        return _prepare(request, run_id, config, store, in_memory=in_memory)
     except RunServiceError:
         raise
     except Exception as error:
@@ -49,7 +49,7 @@ def prepare(
 
 
 def _prepare(
-    request: PrepareRun, run_id: str, around: Surroundings, store: RunStore, *, in_memory: bool
+    request: PrepareRun, run_id: str, config: RunsConfig, store: RunStore, *, in_memory: bool
 ) -> Prepared:
     events = store.timeline(run_id) if request.run_id is not UNSET else []
     before = latest_start(events)
@@ -57,14 +57,14 @@ def _prepare(
         raise PrepareError(f"Run already exists: {run_id}")
     if before is None and request.strategy_path is UNSET:
         raise PrepareError(f"Run not found: {run_id}")
-    settings = _settings(request, before, around)
-    registry = around.registry.copy()
+    settings = _settings(request, before, config)
+    registry = config.registry.copy()
     if settings.manifest_path is not None:
         load_project(Path(settings.cwd) / settings.manifest_path, registry)
-    strategy = load(settings, registry, around)
-    skills = find_skills(around.data_dir, Path(settings.cwd), PROJECT_FOLDERS)
+    strategy = load(settings, registry, config.data_dir)
+    skills = find_skills(config.data_dir, Path(settings.cwd), PROJECT_FOLDERS)
     check_skills(strategy, skills)
-    servers = definitions(around.data_dir, Path(settings.cwd), strategy)
+    servers = definitions(config.data_dir, Path(settings.cwd), strategy)
     check_servers(strategy, servers)
     return Prepared(
         kind="new" if before is None else "continuation",
@@ -72,8 +72,7 @@ def _prepare(
         strategy=strategy,
         registry=registry,
         conversation=conversation(events),
-        journal=read_journal(events),
-        equipment=around.equipment,
+        journal=read_journal(events, rebuilding_tools()),
         limits=_limits(request),
         skills=skills,
         servers=servers,
@@ -81,14 +80,14 @@ def _prepare(
     )
 
 
-def _settings(request: PrepareRun, before: RunStarted | None, around: Surroundings) -> RunSettings:
+def _settings(request: PrepareRun, before: RunStarted | None, config: RunsConfig) -> RunSettings:
     """Each setting: the request's, else the latest segment's, else the daemon's default."""
     override = request.model_override or (before and before.model_override) or None
     manifest = request.manifest_path or (before and before.manifest_path) or None
     return RunSettings(
         strategy_path=request.strategy_path or (before.strategy_path if before else ""),
-        cwd=request.cwd or (before.cwd if before else str(around.project_dir)),
-        model_override=override or around.model_override,
+        cwd=request.cwd or (before.cwd if before else str(config.project_dir)),
+        model_override=override or config.model_override,
         manifest_path=manifest,
     )
 
@@ -128,16 +127,16 @@ def load_project(path: Path, registry: Registry) -> None:
 def known_names(registry: Registry) -> KnownNames:
     """What a strategy may name, given what is registered."""
     return KnownNames(
-        tools=BUILT_IN_TOOLS,
+        tools=tuple(registry.built_in),
         registered_tools=tuple(registry.tools),
         agent_types=tuple(registry.agents),
         flow_types=tuple(registry.flows),
     )
 
 
-def load(settings: RunSettings, registry: Registry, around: Surroundings) -> d.Strategy:
+def load(settings: RunSettings, registry: Registry, data_dir: Path) -> d.Strategy:
     """Find, read and check a strategy. Raises `PrepareError` or `StrategyFileError`."""
-    path = find(settings.strategy_path, Path(settings.cwd), around.data_dir)
+    path = find(settings.strategy_path, Path(settings.cwd), data_dir)
     if not path.is_file():
         raise PrepareError(f"Strategy file not found: {settings.strategy_path}")
     strategy = load_strategy(path, known_names(registry), model_override=settings.model_override)

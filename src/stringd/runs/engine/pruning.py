@@ -8,12 +8,12 @@ import asyncio
 import logging
 from typing import Final
 
+from stringd.runs.engine.config import KEEP_EVENTS
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.record.store import RunStore
 
 log = logging.getLogger(__name__)
 
-KEEP_EVENTS: Final = 1000
 _PAUSE_SECONDS: Final = 3600.0
 
 

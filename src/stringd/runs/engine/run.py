@@ -7,10 +7,8 @@ from typing import Any, Literal, Protocol
 
 from msgspec import UNSET
 
-from stringd.runs.agents.agent import Agent
 from stringd.runs.agents.extensions import Registry
 from stringd.runs.agents.steering import Mailbox
-from stringd.runs.engine.config import Equipment
 from stringd.runs.engine.pending import PendingPrompts, Prompt
 from stringd.runs.errors import UnansweredError
 from stringd.runs.guard.budget import RunLimits
@@ -53,8 +51,6 @@ class Prepared:
     registry: Registry
     conversation: ConversationHistory
     journal: Journal
-    equipment: Equipment
-    agents: dict[str, Agent] = field(default_factory=dict)
     limits: RunLimits = field(default_factory=RunLimits)
     skills: Sequence[Skill] = ()
     servers: Mapping[str, ServerDefinition] = field(default_factory=dict)
@@ -146,9 +142,8 @@ class Run:
             message.request_id = self.request_id
             self.publish(message)
 
-    async def ask(self, prompt: Prompt) -> str:
-        """Broadcast a prompt and wait for its answer. Raises `UnansweredError`."""
-        seconds = self.prepared.equipment.prompt_seconds if self.prepared else None
+    async def ask(self, prompt: Prompt, seconds: float | None = None) -> str:
+        """Broadcast a prompt and wait so long for its answer. Raises `UnansweredError`."""
         try:
             async with asyncio.timeout(seconds):
                 return await self.prompts.wait(prompt, self.publish(prompt))

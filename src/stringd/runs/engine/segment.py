@@ -1,38 +1,33 @@
 """One execution of a run's flow: the stage flows act on and the observer agents report to."""
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 from msgspec import UNSET
 
 from stringd.runs.agents.agent import Agent, Body, CustomBody, UserBody
 from stringd.runs.agents.extensions import CustomType
 from stringd.runs.agents.hooks import Hooks
-from stringd.runs.agents.llm import LlmBody
+from stringd.runs.agents.llm import LlmBody, LlmParts
 from stringd.runs.agents.memory import Memory
-from stringd.runs.agents.steering import Steer, with_steering
-from stringd.runs.agents.templates import Templates
+from stringd.runs.agents.steering import Mailbox, Steer, with_steering
 from stringd.runs.agents.tool_calls import as_object
 from stringd.runs.engine.flows import run_entry
-from stringd.runs.engine.human import verdicts
+from stringd.runs.engine.human import Human
 from stringd.runs.engine.run import Prepared, Run
+from stringd.runs.engine.services import RunServices
 from stringd.runs.guard.budget import RunBudget
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.guard.permissions import Permissions
 from stringd.runs.guard.workspace import Workspace
-from stringd.runs.models.resolve import Models
-from stringd.runs.record import events
-from stringd.runs.record.recorder import Ledger, open_call
+from stringd.runs.record.recorder import Recorder, StepPlace
 from stringd.runs.record.resume import Journal
-from stringd.runs.record.store import RunStore
 from stringd.runs.strategy import definition as d
-from stringd.runs.tools.context import Desk, ToolContext
+from stringd.runs.tools.context import Desk, Launch, ToolContext
 from stringd.runs.tools.trash import Trash
-from stringd.system.clock import timestamp
 from stringd.wire.runs import messages
 from stringd.wire.runs.stream import AgentStreamEvent, Text
 from stringd.wire.runs.types import (
@@ -46,79 +41,97 @@ from stringd.wire.runs.types import (
 _BREATH: Final = 8
 
 
+@dataclass(frozen=True)
+class SegmentParts:
+    """What a segment works with.
+
+    A flow inside a tool call of another (`depth` above 0) shows its agents to the same audience,
+    but records nothing, shows no steps and takes no steering. `first_input` answers its first
+    request for input. `journal` holds what need not be done again.
+    """
+
+    recorder: Recorder
+    mailbox: Mailbox
+    guards: RunGuards
+    budget: RunBudget
+    journal: Journal = field(default_factory=Journal)
+    depth: int = 0
+    first_input: str = ""
+
+
 class Segment:
-    """Runs the prepared strategy of `run` once. `journal` holds what need not be done again."""
+    """Runs the prepared strategy of `run` once. `launcher` makes what `launch_strategy` does."""
 
     def __init__(
         self,
+        services: RunServices,
         run: Run,
         prepared: Prepared,
-        store: RunStore,
-        models: Models,
-        templates: Templates,
-        *,
-        concurrent_broadcast: bool = False,
-        journal: Journal | None = None,
+        parts: SegmentParts,
+        launcher: "Callable[[Segment], Launch]",
     ) -> None:
         self.usage = Usage()
-        self.depth = 0
-        self._texts = 0
-        self.concurrent_broadcast = concurrent_broadcast
+        self.services = services
         self.run = run
         self.prepared = prepared
-        self.store = store
-        self.models = models
-        self.templates = templates
-        self._journal = journal or Journal()
-        self._ledger = self.make_ledger()
-        self.desk = self._make_desk()
-        self._agents = {name: self._agent(each) for name, each in self._definitions().items()}
-
-    def make_ledger(self) -> Ledger:
-        return Ledger(self.store, self.run.id, self._journal.unfinished)
-
-    def make_guards(self) -> RunGuards:
-        return self.run.policies
-
-    def _make_desk(self) -> Desk:
-        """Grants, budget and to-dos begin and end with the segment."""
-        prepared, equipment = self.prepared, self.prepared.equipment
-        cwd = Path(prepared.settings.cwd)
-        decide = verdicts(self.run, self.store)
-        return Desk(
-            permissions=Permissions(Workspace(cwd), self.make_guards(), decide),
-            data_dir=equipment.data_dir,
-            trash=Trash(equipment.data_dir / "trash", cwd),
-            mutated=partial(self.store.append, self.run.id),
-            budget=RunBudget(equipment.limits.tightened(prepared.limits)),
-            skills=prepared.skills,
-            mcp=prepared.mcp,
-            ports=equipment.ports,
+        self.depth = parts.depth
+        self._texts = 0
+        self.recorder = parts.recorder
+        self._mailbox = parts.mailbox
+        self._journal = parts.journal
+        self._human = Human(
+            run,
+            parts.recorder,
+            parts.journal,
+            services.config.prompt_seconds,
+            parts.first_input,
         )
+        self.desk = self._make_desk(parts, launcher(self))
+        self._agents = {name: self._agent(each) for name, each in prepared.strategy.agents.items()}
+
+    def _make_desk(self, parts: SegmentParts, launch: Launch) -> Desk:
+        """Grants and to-dos begin and end with the segment."""
+        prepared, config = self.prepared, self.services.config
+        return Desk(
+            permissions=Permissions(Workspace(self._cwd), parts.guards, self._human.verdicts()),
+            data_dir=config.data_dir,
+            trash=Trash(config.data_dir / "trash", self._cwd),
+            mutated=parts.recorder.file_changed,
+            budget=parts.budget,
+            skills=prepared.skills,
+            ports=config.ports,
+            launch=launch,
+        )
+
+    @property
+    def _cwd(self) -> Path:
+        return Path(self.prepared.settings.cwd)
 
     async def execute(self, message: str) -> str:
         """The entry flow's final text. Raises `ExecutionError`."""
-        await self._remake_list()
+        await self._rebuild()
         async with self.desk.budget.clock():
             return (await run_entry(self.prepared.strategy.flow, message, self)).text
 
-    async def _remake_list(self) -> None:
-        """Make the to-do list again that an interrupted segment had."""
-        registry, cwd = self.prepared.registry, Path(self.prepared.settings.cwd)
-        for call in self._ledger.list_changes():
+    async def _rebuild(self) -> None:
+        """Make again what an interrupted segment had in memory: its to-do list."""
+        registry = self.prepared.registry
+        for call in self._journal.calls_to_rebuild():
             if call.tool_name not in registry.tools:
-                context = self._tool_context(call.agent_name, cwd)
+                context = self._tool_context(call.agent_name)
                 args = as_object(call.args) or {}
                 await registry.built_in[call.tool_name].call(args, context)
 
-    def _tool_context(self, agent_name: str, cwd: Path) -> ToolContext:
-        return ToolContext(
-            self.run.id, agent_name, cwd, self._ask_question, self.desk, self._ledger
-        )
+    def _tool_context(self, agent_name: str) -> ToolContext:
+        return ToolContext(self.run.id, agent_name, self._cwd, self._human.question, self.desk)
 
     @property
     def hooks(self) -> Hooks:
         return self.prepared.registry.hooks
+
+    @property
+    def concurrent_broadcast(self) -> bool:
+        return self.services.config.concurrent_broadcast
 
     def flow_code(self, type_: str) -> CustomType:
         return self.prepared.registry.flows[type_]
@@ -132,48 +145,42 @@ class Segment:
     async def completed_step(self, step: d.Step, path: str) -> AgentCallResult | None:
         done = self._journal.step(step.name, path)
         if done is not None:
-            inside = f"{path}/"
-            for call_path, record in self._journal.calls.items():
-                if call_path == path or call_path.startswith(inside):
-                    self.usage += record.usage
+            for record in self._journal.calls_within(path):
+                self.usage += record.usage
         return done
 
     async def step_started(self, step: d.Step, index: int, path: str, message: str) -> None:
-        event = events.StepBegun(ts=timestamp(), step_name=step.name, index=index, path=path)
-        event.flow_name = self.prepared.strategy.flow.name
-        event.agent_name = step.agent if isinstance(step, d.AgentStep) else UNSET
-        self.store.append(self.run.id, event)
-        started = messages.StepStarted(run_id=self.run.id, step_name=step.name, message=message)
-        self.run.observe(started)
+        self.recorder.step_started(self._place(step, index, path))
+        if not self.depth:
+            started = messages.StepStarted(run_id=self.run.id, step_name=step.name, message=message)
+            self.run.observe(started)
 
     async def step_completed(
         self, step: d.Step, index: int, path: str, result: AgentCallResult
     ) -> None:
-        event = events.StepEnded(ts=timestamp(), step_name=step.name, index=index, path=path)
-        event.flow_name = self.prepared.strategy.flow.name
-        event.agent_name = step.agent if isinstance(step, d.AgentStep) else UNSET
-        event.result = result
-        self.store.append(self.run.id, event)
-        await self.store.sync(self.run.id)
-        self.run.observe(
-            messages.StepCompleted(run_id=self.run.id, step_name=step.name, result=result)
-        )
+        self.recorder.step_ended(self._place(step, index, path), result)
+        await self.recorder.sync()
+        if not self.depth:
+            ended = messages.StepCompleted(run_id=self.run.id, step_name=step.name, result=result)
+            self.run.observe(ended)
+
+    def _place(self, step: d.Step, index: int, path: str) -> StepPlace:
+        agent = step.agent if isinstance(step, d.AgentStep) else None
+        return StepPlace(step.name, self.prepared.strategy.flow.name, agent, index, path)
 
     async def steer(self, agent: Agent, message: str, path: str) -> str:
-        if self._ledger.turns(path):
+        if self._journal.turns(path):
             # The call was begun before; its message was sent to the model and cannot change.
             return message
-        texts = self._deliver(agent, self.run.mailbox.drain())
+        texts = self._deliver(agent, self._mailbox.drain())
         return with_steering(message, texts) if texts else message
 
     async def steer_between(self, agent: Agent, key: str) -> list[str]:
-        return self._deliver(agent, self.run.mailbox.drain_between(), key)
+        return self._deliver(agent, self._mailbox.drain_between(), key)
 
     def _deliver(self, agent: Agent, steers: Sequence[Steer], key: str | None = None) -> list[str]:
         for steer in steers:
-            event = events.SteerRecorded(ts=timestamp(), agent_name=agent.name, text=steer.text)
-            event.key = key or UNSET
-            self.store.append(self.run.id, event)
+            self.recorder.steering_delivered(agent.name, steer.text, key)
             if steer.receipt is not None:
                 steer.receipt(agent.name)
         return [steer.text for steer in steers]
@@ -204,12 +211,10 @@ class Segment:
         self.run.observe(message)
 
     async def record(self, record: ConversationRecord, path: str) -> None:
-        event = events.AgentCall(ts=record.created_at, record=record, path=path)
-        self.store.append(self.run.id, event)
+        self.recorder.agent_call(record, path)
 
     async def retention(self, event: RetentionEvent) -> None:
-        kept = events.ConversationRetention(ts=event.created_at, event=event)
-        self.store.append(self.run.id, kept)
+        self.recorder.retention(event)
 
     def _describe(
         self, agent: Agent, message: messages.AgentStreaming | messages.AgentOutput
@@ -217,9 +222,6 @@ class Segment:
         body = agent.body
         message.model = UNSET if body.model is None else body.model
         message.context_window = UNSET if body.context_window is None else body.context_window
-
-    def _definitions(self) -> dict[str, d.AgentDefinition]:
-        return dict(self.prepared.strategy.agents)
 
     def _agent(self, definition: d.AgentDefinition) -> Agent:
         records = [
@@ -233,42 +235,21 @@ class Segment:
         match definition:
             case d.UserAgent():
                 preset = definition.preset_message
-                return UserBody(definition.require_input, preset, self._ask_input)
+                return UserBody(definition.require_input, preset, self._human.input)
             case d.CustomAgent():
                 code = self.prepared.registry.agents[definition.type].code
                 return CustomBody(code, definition.config or {})
             case d.LlmAgent():
-                settings = self.prepared.settings
-                model = settings.model_override or definition.model or ""
-                context = self._tool_context(definition.name, Path(settings.cwd))
-                return LlmBody(
-                    definition,
-                    model,
-                    self.models,
-                    self.templates,
-                    self.prepared.registry,
-                    context,
-                )
+                model = self.prepared.settings.model_override or definition.model or ""
+                context = self._tool_context(definition.name)
+                return LlmBody(definition, model, context, self._llm_parts())
 
-    async def _ask_input(self, agent_name: str, path: str) -> str:
-        async def send(_request_id: str) -> str:
-            prompt = messages.RequestInput(run_id=self.run.id, agent_name=agent_name, prompt="")
-            prompt.request_id = self.run.request_id
-            return await self.run.ask(prompt)
-
-        return await self._ledger.ask(f"{path}?1", "input", agent_name, "", send)
-
-    async def _ask_question(self, agent_name: str, question: str) -> str:
-        async def send(request_id: str) -> str:
-            prompt = messages.RequestQuestion(
-                run_id=self.run.id,
-                request_id=request_id,
-                agent_name=agent_name,
-                question=question,
-            )
-            return await self.run.ask(prompt)
-
-        call = open_call.get()
-        if call is None:
-            return await send(str(uuid4()))
-        return await self._ledger.ask(call.prompt_key(), "question", agent_name, question, send)
+    def _llm_parts(self) -> LlmParts:
+        return LlmParts(
+            self.services.models,
+            self.services.templates,
+            self.prepared.registry,
+            self.prepared.mcp,
+            self.recorder,
+            self._journal,
+        )

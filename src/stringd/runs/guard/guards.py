@@ -59,15 +59,14 @@ class ToolGuard:
 
 @dataclass(frozen=True)
 class GuardDefaults:
-    """What every guard of a daemon starts with."""
+    """What every guard of a daemon starts with; `commands` judge the lines of tools in `shells`."""
 
     forbidden_places: tuple[Path, ...] = ()
     commands: tuple[CommandPolicy, ...] = (DANGEROUS, approval(()))
+    shells: frozenset[str] = frozenset()
 
 
 _PLAIN: Final = GuardDefaults()
-# Tools that hand command lines to a shell: the one made for it, and topics that are shells.
-_SHELLS: Final = ("run_command", "string")
 
 
 class RunGuards:
@@ -93,7 +92,7 @@ class RunGuards:
             above = self._parent.of(tool)
             return ToolGuard(above.forbidden, above.commands, read=above.read, write=above.write)
         forbidden = ForbiddenGlobs(places=self.defaults.forbidden_places)
-        return ToolGuard(forbidden, self.defaults.commands if tool in _SHELLS else ())
+        return ToolGuard(forbidden, self.defaults.commands if tool in self.defaults.shells else ())
 
     def remember(self, tool: str, entry: SessionEntry) -> list[str]:
         """Keep a session answer; returns the chain as it is now."""

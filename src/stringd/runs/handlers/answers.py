@@ -4,22 +4,36 @@ A prompt that was open when the daemon was killed can be answered before its run
 answer is kept, nothing happens yet, and the resumed run takes it instead of asking again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from stringd.runs.engine.human import asked_for, decided, said
+from stringd.runs.engine.human import asked_for, decided
 from stringd.runs.engine.live_runs import LiveRuns
+from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.client import RunsClient
-from stringd.runs.record.events import PromptAnswered, PromptAsked, PromptKind
-from stringd.runs.record.store import RunStore
-from stringd.system.clock import timestamp
+from stringd.runs.record.events import PromptAsked, PromptKind
+from stringd.runs.record.resume import read_journal
 from stringd.wire.runs import requests
 
 
 class Answers:
-    def __init__(self, known: LiveRuns, store: RunStore) -> None:
+    """Keeps what interrupted runs had asked when the daemon was killed, until they continue."""
+
+    def __init__(self, known: LiveRuns, services: RunServices) -> None:
         self._known = known
-        self._store = store
+        self._services = services
+        self._interrupted: dict[str, list[PromptAsked]] = {}
+
+    def read_interrupted(self, run_ids: Iterable[str]) -> None:
+        """Look up what these runs had asked and nobody answered. Touches files, not the loop."""
+        for run_id in run_ids:
+            asked = read_journal(self._services.store.timeline(run_id)).unanswered
+            if asked:
+                self._interrupted[run_id] = asked
+
+    def forget(self, run_id: str) -> None:
+        """The run continues, or is deleted: what it had asked is no longer answered here."""
+        self._interrupted.pop(run_id, None)
 
     def user_input(self, request: requests.UserInput, client: RunsClient) -> None:
         """Answer the oldest `request_input` of that agent. Raises `RefusedError`."""
@@ -29,7 +43,7 @@ class Answers:
         if not (prompt or self._keep(run_id, _asked("input", agent_name=agent), text)):
             message = f"No pending input request for run {run_id} agent {agent}"
             raise RefusedError("NO_PENDING_INPUT", message)
-        self._store.append(run_id, said(agent, text, client.by))
+        self._services.recorder(run_id).human_input(agent, text, client.by)
 
     def question_response(self, request: requests.QuestionResponse, client: RunsClient) -> None:
         """Answer a question, once. Raises `RefusedError`."""
@@ -40,7 +54,7 @@ class Answers:
         if prompt is None:
             message = f"No pending question request {wanted} for run {run_id}"
             raise RefusedError("NO_PENDING_QUESTION", message)
-        self._store.append(run_id, said(prompt.agent_name, text, client.by))
+        self._services.recorder(run_id).human_input(prompt.agent_name, text, client.by)
 
     def permission_decision(self, request: requests.PermissionDecision, client: RunsClient) -> None:
         """Settle a permission request, once. Raises `RefusedError`."""
@@ -51,19 +65,19 @@ class Answers:
         if prompt is None:
             message = f"No pending permission request {wanted} for run {run_id}"
             raise RefusedError("NO_PENDING_PERMISSION", message)
-        self._store.append(run_id, decided(asked_for(prompt), decision, client.by))
+        settled = decided(asked_for(prompt), decision, client.by)
+        self._services.recorder(run_id).permission_decided(settled)
 
     def _keep(
         self, run_id: str, wanted: Callable[[PromptAsked], bool], answer: str
     ) -> PromptAsked | None:
         """Keep the answer to a prompt of an interrupted run, if there is such a prompt."""
-        waiting = self._known.interrupted.get(run_id, [])
+        waiting = self._interrupted.get(run_id, [])
         prompt = next(filter(wanted, waiting), None)
         if prompt is None:
             return None
         waiting.remove(prompt)
-        event = PromptAnswered(ts=timestamp(), request_id=prompt.request_id, answer=answer)
-        self._store.append(run_id, event)
+        event = self._services.recorder(run_id).prompt_answered(prompt.request_id, answer)
         run = self._known.get(run_id)
         if run is not None and run.prepared is not None:
             run.prepared.journal.unfinished.note(event)

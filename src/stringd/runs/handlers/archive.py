@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from stringd.runs.engine.human import asked_for
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.errors import PrepareError, RefusedError
+from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import RunsClient
 from stringd.runs.record.events import AnyEvent, PromptAsked
 from stringd.runs.record.resume import read_journal
@@ -19,9 +20,10 @@ from stringd.wire.runs.types import RunOverview
 
 
 class RunArchive:
-    def __init__(self, known: LiveRuns, store: RunStore) -> None:
+    def __init__(self, known: LiveRuns, store: RunStore, answers: Answers) -> None:
         self._known = known
         self._store = store
+        self._answers = answers
 
     async def runs(self, request: requests.ListRuns, _client: RunsClient) -> messages.Message:
         """Newest first; those of one working directory when given."""
@@ -38,7 +40,7 @@ class RunArchive:
         return messages.RunTimeline(
             run=seen,
             conversation=conversation(events),
-            waiting=[_waiting(each) for each in read_journal(events).unfinished.unanswered],
+            waiting=[_waiting(each) for each in read_journal(events).unanswered],
             result=await asyncio.to_thread(self._result, seen),
             error=last_error(events) or UNSET,
         )
@@ -54,6 +56,7 @@ class RunArchive:
         if busy or (kept and not self._store.claim(run_id)):
             raise RefusedError("RUN_ACTIVE", f"Run is active: {run_id}. Stop it first.")
         self._known.remove(run_id)
+        self._answers.forget(run_id)
         self._store.delete(run_id)
         return messages.RunDeleted(run_id=run_id)
 

@@ -9,6 +9,7 @@ from stringd.runs.engine.executor import RunExecutor
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.run import Prepared, Run
 from stringd.runs.errors import RefusedError, StartError
+from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import RunsClient
 from stringd.runs.handlers.subscriptions import follow
 from stringd.runs.record.store import RunStore
@@ -19,17 +20,20 @@ log = logging.getLogger(__name__)
 
 
 class RunControl:
-    def __init__(self, known: LiveRuns, executor: RunExecutor, store: RunStore) -> None:
+    def __init__(
+        self, known: LiveRuns, executor: RunExecutor, store: RunStore, answers: Answers
+    ) -> None:
         self._known = known
         self._executor = executor
         self._store = store
+        self._answers = answers
 
     def start(self, request: requests.StartRun, client: RunsClient) -> None:
         """Begin a new run's first segment. Raises `StartError`."""
         run, prepared = self._startable(request.run_id, "new")
         self._begin(run, prepared, client, request, resume=False)
 
-    def go_on(self, request: requests.ContinueRun, client: RunsClient) -> None:
+    def continue_(self, request: requests.ContinueRun, client: RunsClient) -> None:
         """Begin a later segment: anew, or from where the last one ended. Raises `StartError`."""
         run, prepared = self._startable(request.run_id, "continuation")
         if request.resume and prepared.journal.finished:
@@ -63,7 +67,7 @@ class RunControl:
             code = "START_FAILED" if prepared.kind == "new" else "CONTINUE_FAILED"
             raise StartError(code, f"Run is running in another daemon: {run.id}")
         self._known.forget_oldest()
-        self._known.interrupted.pop(run.id, None)
+        self._answers.forget(run.id)
         follow(run, client)
         run.request_id = request.request_id
         self._executor.begin(run, prepared, request.input, resume=resume)

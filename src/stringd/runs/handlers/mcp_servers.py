@@ -1,13 +1,17 @@
 """`list_mcp_servers` and `update_mcp_server`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+from stringd.runs.engine.config import RunsConfig
+from stringd.runs.engine.loading import load
+from stringd.runs.engine.run import RunSettings
 from stringd.runs.errors import RefusedError, RunServiceError
+from stringd.runs.handlers.dispatch import Later
 from stringd.runs.mcp.definitions import ServerDefinition, definitions, rewrite_default
 from stringd.runs.mcp.servers import RunServers, default_selection, status
 from stringd.runs.record.store import RunStore, check_run_id
@@ -16,7 +20,6 @@ from stringd.runs.strategy.definition import Strategy
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import McpServerStatus
 
-Handler = Callable[[Any, Any], Awaitable[messages.Message | None]]
 Request = requests.ListMcpServers | requests.UpdateMcpServer
 
 
@@ -29,23 +32,21 @@ class Scene(NamedTuple):
 
 
 class McpHandlers:
-    """`prepared` finds the servers of a run that is prepared; `load` reads a strategy file."""
+    """`prepared` finds the servers of a run that is prepared."""
 
     def __init__(
         self,
-        data_dir: Path,
-        project_dir: Path,
+        config: RunsConfig,
         store: RunStore,
         prepared: Callable[[str], RunServers | None],
-        load: Callable[[str, Path], Strategy],
     ) -> None:
-        self._data_dir = data_dir
-        self._project_dir = project_dir
+        self._config = config
+        self._data_dir = config.data_dir
+        self._project_dir = config.project_dir
         self._store = store
         self._prepared = prepared
-        self._load = load
 
-    def handlers(self) -> dict[type, Handler]:
+    def handlers(self) -> Mapping[type, Later]:
         return {requests.ListMcpServers: self._list, requests.UpdateMcpServer: self._update}
 
     async def _list(self, request: requests.ListMcpServers, _client: Any) -> messages.Message:
@@ -84,6 +85,11 @@ class McpHandlers:
         path = request.strategy_path or (start.strategy_path if start else None)
         strategy = self._load(path, cwd) if path else None
         return Scene(definitions(self._data_dir, cwd, strategy), strategy, None)
+
+    def _load(self, path: str, cwd: Path) -> Strategy:
+        # Servers are the same whatever the model, so one that is always there will do.
+        settings = RunSettings(path, str(cwd), "demo/echo")
+        return load(settings, self._config.registry, self._data_dir)
 
     def _selection(self, request: Request, scene: Scene) -> list[str]:
         chosen = self._store.selection(request.run_id) if request.run_id is not UNSET else None

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from stringd.runs.engine.config import Surroundings
 from stringd.runs.engine.executor import CANCELLED
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.loading import prepare
 from stringd.runs.engine.run import Prepared, Run
+from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import PrepareError
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.handlers.client import RunsClient
 from stringd.runs.handlers.subscriptions import follow, join, leave
-from stringd.runs.record.store import RunStore, check_run_id
+from stringd.runs.record.store import check_run_id
 from stringd.runs.record.views import conversation
 from stringd.wire.runs import messages, requests
 
@@ -22,12 +22,12 @@ from stringd.wire.runs import messages, requests
 class Preparation:
     """`closed` is set when the daemon stops: nothing new is prepared from then on."""
 
-    def __init__(self, known: LiveRuns, around: Surroundings, store: RunStore) -> None:
+    def __init__(self, known: LiveRuns, services: RunServices) -> None:
         self.closed = False
         self._known = known
-        self._around = around
-        self._store = store
-        self._pool = around.equipment.pool
+        self._config = services.config
+        self._store = services.store
+        self._pool = services.pool
 
     async def __call__(self, request: requests.PrepareRun, client: RunsClient) -> None:
         """Load a run, or attach to it when it is running, and tell the client what it is."""
@@ -63,7 +63,7 @@ class Preparation:
         follow(run, client)
         try:
             prepared = await asyncio.to_thread(
-                prepare, request, run_id, self._around, self._store, in_memory=earlier is not None
+                prepare, request, run_id, self._config, self._store, in_memory=earlier is not None
             )
             await self._connect(run, prepared)
             if not run.live:
@@ -92,7 +92,7 @@ class Preparation:
     def _settle_in(self, run: Run, prepared: Prepared) -> None:
         run.prepared = prepared
         run.strategy_name = prepared.strategy.name
-        defaults = prepared.equipment.guard_defaults(Path(prepared.settings.cwd))
+        defaults = self._config.guard_defaults(Path(prepared.settings.cwd))
         run.policies = RunGuards(defaults)
         if prepared.kind == "continuation":
             run.persist()
@@ -102,7 +102,7 @@ class Preparation:
         if not run.live and earlier is None:
             return
         if earlier is None:
-            self._known.drop(run)
+            self._known.remove(run.id)
             return
         earlier.subscribers, earlier.seq = run.subscribers, run.seq
         self._known.add(earlier)

@@ -12,7 +12,7 @@ from stringd.runs.mcp.connection import Connection
 from stringd.runs.mcp.definitions import ServerDefinition, assigned
 from stringd.runs.mcp.tool import McpTool
 from stringd.runs.strategy.definition import LlmAgent, Strategy
-from stringd.runs.tools.context import Tool
+from stringd.runs.tools.tool import Tool
 from stringd.wire.runs.types import McpServerStatus
 
 _CLOSE_SECONDS: Final = 5.0

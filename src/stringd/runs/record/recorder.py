@@ -1,121 +1,110 @@
-"""What an agent call had done when it was cut off, so that a resumed one repeats no side effect.
+"""The only writer of a timeline: every event of a run is written by a method of its recorder.
 
 Before a tool runs, its call is recorded under a key that depends only on the place in the flow:
 `<call path>#<round-trip>.<number>`. Each answer of the model that asked for tools is recorded too,
-so that a resumed call goes on with the very calls it made before.
+so that a resumed call continues with the very calls it made before (`record.resume` reads them).
 """
 
-from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Literal
 from uuid import uuid4
 
 from msgspec import UNSET
 
-from stringd.runs.record.events import (
-    ModelTurn,
-    PromptAnswered,
-    PromptAsked,
-    PromptKind,
-    TimelineEvent,
-    ToolFinished,
-    ToolStarted,
-    ToolWaiting,
-)
-from stringd.runs.record.resume import EarlierPrompt, Unfinished
+from stringd.runs.record import events
 from stringd.runs.record.store import RunStore
 from stringd.system.clock import timestamp
 from stringd.wire.runs.stream import ToolResult
+from stringd.wire.runs.types import (
+    AgentCallResult,
+    ConversationRecord,
+    ErrorInfo,
+    RetentionEvent,
+)
 
 
-@dataclass
-class OpenCall:
-    """A tool call that is being made, and the ledger it stands in."""
+@dataclass(frozen=True)
+class StepPlace:
+    """A step of the entry flow. `agent` is None for a step that is a flow itself."""
 
-    ledger: "Ledger"
-    key: str
-    asked: int = 0
-
-    def prompt_key(self) -> str:
-        """The name of the next prompt this call makes."""
-        self.asked += 1
-        return f"{self.key}?{self.asked}"
+    name: str
+    flow: str
+    agent: str | None
+    index: int
+    path: str
 
 
-open_call: ContextVar[OpenCall | None] = ContextVar("open_call", default=None)
-"""The call the present task is making; what asks on its behalf finds it here."""
+class Recorder:
+    """Writes one run's timeline. What it took survives the process, `sync` the machine."""
 
-
-class Ledger:
-    """The book of one segment. What it took survives the process before the tool runs."""
-
-    def __init__(self, store: RunStore, run_id: str, before: Unfinished) -> None:
+    def __init__(self, store: RunStore, run_id: str) -> None:
         self._store = store
         self._run_id = run_id
-        self._before = before
 
-    def turns(self, path: str) -> list[ModelTurn]:
-        """The answers an interrupted call at this path had got, oldest first."""
-        return self._before.turns.get(path, [])
+    async def sync(self) -> None:
+        """Wait until everything written so far would survive a power cut."""
+        await self._store.sync(self._run_id)
 
-    def list_changes(self) -> list[ToolStarted]:
-        """The calls that made the to-do list what it was, in order."""
-        done = self._before.finished
-        return [call for key, call in self._before.list_changes.items() if key in done]
+    def run_started(self, started: events.RunStarted) -> None:
+        self._append(started)
 
-    def steering(self, key: str) -> list[str]:
-        """The texts an interrupted call had been steered with after the round-trip of that key."""
-        return self._before.steering.get(key, [])
+    def run_ended(self, status: events.Ending, error: ErrorInfo | None = None) -> None:
+        self._append(events.RunCompleted(ts=timestamp(), status=status, error=error or UNSET))
 
-    def outcome(self, key: str) -> ToolFinished | None:
-        """How a tool call of an interrupted segment ended, when it did."""
-        return self._before.finished.get(key)
-
-    def interrupted(self, key: str) -> bool:
-        """Whether a tool call was begun and never ended."""
-        return key in self._before.started and key not in self._before.finished
-
-    def turn(self, turn: ModelTurn) -> None:
-        self._keep(turn)
-
-    async def begin(self, key: str, agent_name: str, tool: str, args: str, *, sure: bool) -> None:
-        """Record a call before it is made; `sure` waits until it would survive a power cut."""
-        event = ToolStarted(
-            ts=timestamp(), key=key, agent_name=agent_name, tool_name=tool, args=args
+    def step_started(self, step: StepPlace) -> None:
+        self._append(
+            events.StepBegun(
+                ts=timestamp(),
+                step_name=step.name,
+                flow_name=step.flow,
+                agent_name=step.agent or UNSET,
+                index=step.index,
+                path=step.path,
+            )
         )
-        self._keep(event)
-        if sure:
-            await self._sync()
 
-    def wait(self, key: str, *, waiting: bool) -> None:
-        """Record that a call asks a human first, or that it has been answered."""
-        self._keep(ToolWaiting(ts=timestamp(), key=key, waiting=waiting))
+    def step_ended(self, step: StepPlace, result: AgentCallResult) -> None:
+        self._append(
+            events.StepEnded(
+                ts=timestamp(),
+                step_name=step.name,
+                flow_name=step.flow,
+                agent_name=step.agent or UNSET,
+                index=step.index,
+                path=step.path,
+                result=result,
+            )
+        )
 
-    async def ask(
-        self,
-        key: str,
-        kind: PromptKind,
-        agent_name: str,
-        about: str,
-        send: Callable[[str], Awaitable[str]],
-    ) -> str:
-        """The human's answer. `send` asks under an id and waits.
+    def agent_call(self, record: ConversationRecord, path: str) -> None:
+        self._append(events.AgentCall(ts=record.created_at, record=record, path=path))
 
-        What an interrupted segment asked about the very same thing keeps its id, and is not asked
-        again when it has been answered since.
-        """
-        before = self._before.prompts.get(key)
-        if before is None or before.asked.about != about:
-            before = EarlierPrompt(self._asked(key, kind, agent_name, about))
-        if before.answer is not None:
-            return before.answer
-        request_id = before.asked.request_id
-        answer = await send(request_id)
-        self._keep(PromptAnswered(ts=timestamp(), request_id=request_id, answer=answer))
-        return answer
+    def retention(self, event: RetentionEvent) -> None:
+        self._append(events.ConversationRetention(ts=event.created_at, event=event))
 
-    def _asked(self, key: str, kind: PromptKind, agent_name: str, about: str) -> PromptAsked:
-        asked = PromptAsked(
+    def steering_delivered(self, agent_name: str, text: str, key: str | None) -> None:
+        event = events.SteerRecorded(ts=timestamp(), agent_name=agent_name, text=text)
+        event.key = key or UNSET
+        self._append(event)
+
+    def steering_accepted(self, text: str, by: events.DecidedBy) -> None:
+        """Keep a text before its sender is told that it was accepted."""
+        self.human_input("", text, by)
+
+    def human_input(self, agent_name: str, text: str, by: events.DecidedBy) -> None:
+        """Keep a text for an agent, and who gave it."""
+        source: Literal["human", "agent"] = "human" if by.kind == "human" else "agent"
+        self._append(
+            events.HumanInput(
+                ts=timestamp(), agent_name=agent_name, text=text, source=source, by=by
+            )
+        )
+
+    def prompt_asked(
+        self, key: str, kind: events.PromptKind, agent_name: str, about: str
+    ) -> events.PromptAsked:
+        """Record a question to the human under a new id."""
+        asked = events.PromptAsked(
             ts=timestamp(),
             key=key,
             request_id=str(uuid4()),
@@ -123,22 +112,68 @@ class Ledger:
             agent_name=agent_name,
             about=about,
         )
-        self._keep(asked)
+        self._append(asked)
         return asked
 
-    def end(self, key: str, result: ToolResult) -> None:
-        self._keep(
-            ToolFinished(
+    def prompt_answered(self, request_id: str, answer: str) -> events.PromptAnswered:
+        event = events.PromptAnswered(ts=timestamp(), request_id=request_id, answer=answer)
+        self._append(event)
+        return event
+
+    def permission_decided(self, decided: events.PermissionDecided) -> None:
+        self._append(decided)
+
+    def model_turn(self, turn: events.ModelTurn) -> None:
+        """Record an answer of the model that asks for tools, before they run."""
+        self._append(turn)
+
+    def tool_started(self, key: str, agent_name: str, tool: str, args: str) -> None:
+        """Record a call before it is made; `sync` before one that must not happen twice."""
+        self._append(
+            events.ToolStarted(
+                ts=timestamp(), key=key, agent_name=agent_name, tool_name=tool, args=args
+            )
+        )
+
+    def tool_waiting(self, key: str, *, waiting: bool) -> None:
+        """Record that a call asks a human first, or that it has been answered."""
+        self._append(events.ToolWaiting(ts=timestamp(), key=key, waiting=waiting))
+
+    def tool_finished(self, key: str, result: ToolResult) -> None:
+        self._append(
+            events.ToolFinished(
                 ts=timestamp(),
                 key=key,
                 output=result.output,
                 status=result.status,
                 error=result.error or UNSET,
-            ),
+            )
         )
 
-    def _keep(self, event: TimelineEvent) -> None:
+    def file_changed(self, mutation: events.ToolMutation) -> None:
+        self._append(mutation)
+
+    def _append(self, event: events.TimelineEvent) -> None:
         self._store.append(self._run_id, event)
 
-    async def _sync(self) -> None:
-        await self._store.sync(self._run_id)
+
+class InnerRecorder(Recorder):
+    """For a strategy inside a tool call: that call is what a resumed run looks at.
+
+    So nothing of the inner flow is kept but the files it changed and what policies decided.
+    """
+
+    def __init__(self, outer: Recorder) -> None:
+        self._outer = outer
+
+    async def sync(self) -> None:
+        pass
+
+    def file_changed(self, mutation: events.ToolMutation) -> None:
+        self._outer.file_changed(mutation)
+
+    def permission_decided(self, decided: events.PermissionDecided) -> None:
+        self._outer.permission_decided(decided)
+
+    def _append(self, event: events.TimelineEvent) -> None:
+        pass

@@ -1,8 +1,8 @@
-"""What an interrupted run need not do again, read from its timeline."""
+"""What an interrupted run need not do again, read from its timeline: the one reader of that."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from stringd.runs.record.events import (
     AgentCall,
@@ -21,9 +21,6 @@ from stringd.runs.record.events import (
 )
 from stringd.wire.runs.types import AgentCallResult, ConversationRecord
 
-# What these changed was in memory alone.
-_LIST_TOOLS: Final = frozenset(("todo_add", "todo_complete", "todo_remove", "todo_clear"))
-
 
 class EarlierPrompt(NamedTuple):
     """A prompt of an interrupted call. `answer` is None while nobody has given one."""
@@ -34,19 +31,18 @@ class EarlierPrompt(NamedTuple):
 
 @dataclass
 class Unfinished:
-    """Calls begun and not on record yet: answers, tools and prompts to the human, by key."""
+    """Calls begun and not on record yet: answers, tools and prompts to the human, by key.
 
+    `rebuilding` names the tools whose effect was in memory alone, so their calls are kept.
+    """
+
+    rebuilding: Collection[str] = ()
     turns: dict[str, list[ModelTurn]] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     finished: dict[str, ToolFinished] = field(default_factory=dict)
     prompts: dict[str, EarlierPrompt] = field(default_factory=dict)
     steering: dict[str, list[str]] = field(default_factory=dict)
-    list_changes: dict[str, ToolStarted] = field(default_factory=dict)
-
-    @property
-    def unanswered(self) -> list[PromptAsked]:
-        """Prompts nobody has answered yet, oldest first."""
-        return [each.asked for each in self.prompts.values() if each.answer is None]
+    rebuilt: dict[str, ToolStarted] = field(default_factory=dict)
 
     def note(self, event: AnyEvent) -> None:
         """Take in one event of the timeline, in order."""
@@ -56,8 +52,8 @@ class Unfinished:
                 known[index:] = [event]
             case ToolStarted(key=key):
                 self.started.add(key)
-                if event.tool_name in _LIST_TOOLS:
-                    self.list_changes[key] = event
+                if event.tool_name in self.rebuilding:
+                    self.rebuilt[key] = event
             case ToolWaiting(key=key, waiting=True):
                 # Nothing happens before the answer, so it may simply be asked for again.
                 self.started.discard(key)
@@ -110,16 +106,59 @@ class Journal:
         record = self.calls.get(path)
         return record if record is not None and record.agent_name == agent_name else None
 
+    def calls_within(self, path: str) -> list[ConversationRecord]:
+        """The completed calls at a place and below it."""
+        inside = f"{path}/"
+        return [
+            record
+            for place, record in self.calls.items()
+            if place == path or place.startswith(inside)
+        ]
 
-def read_journal(events: Sequence[AnyEvent]) -> Journal:
-    """The journal of the latest segment and of those it resumed."""
-    journal = Journal()
+    def turns(self, path: str) -> list[ModelTurn]:
+        """The answers an interrupted call at this path had got, oldest first."""
+        return self.unfinished.turns.get(path, [])
+
+    def steering_after(self, key: str) -> list[str]:
+        """The texts an interrupted call had been steered with after the round-trip of that key."""
+        return self.unfinished.steering.get(key, [])
+
+    def tool_outcome(self, key: str) -> ToolFinished | None:
+        """How a tool call of an interrupted segment ended, when it did."""
+        return self.unfinished.finished.get(key)
+
+    def tool_interrupted(self, key: str) -> bool:
+        """Whether a tool call was begun and never ended."""
+        return key in self.unfinished.started and key not in self.unfinished.finished
+
+    def calls_to_rebuild(self) -> list[ToolStarted]:
+        """The calls whose effect was in memory alone, in order: they are made again."""
+        done = self.unfinished.finished
+        return [call for key, call in self.unfinished.rebuilt.items() if key in done]
+
+    def prompt(self, key: str, about: str) -> EarlierPrompt | None:
+        """What an interrupted segment asked there, if it was about the very same thing."""
+        before = self.unfinished.prompts.get(key)
+        return before if before is not None and before.asked.about == about else None
+
+    @property
+    def unanswered(self) -> list[PromptAsked]:
+        """Prompts nobody has answered yet, oldest first."""
+        return [each.asked for each in self.unfinished.prompts.values() if each.answer is None]
+
+
+def read_journal(events: Sequence[AnyEvent], rebuilding: Collection[str] = ()) -> Journal:
+    """The journal of the latest segment and of those it resumed.
+
+    `rebuilding` names the tools a resumed run calls again to have in memory what they made.
+    """
+    journal = Journal(unfinished=Unfinished(rebuilding))
     for event in events:
         match event:
             case RunStarted(resume=True):
                 journal.finished = False
             case RunStarted(initial_input=text):
-                journal = Journal(input=text or "")
+                journal = Journal(input=text or "", unfinished=Unfinished(rebuilding))
             case _:
                 _note(journal, event)
     return journal

@@ -1,6 +1,6 @@
 """Which strategies are at hand, from the working directory outwards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -9,6 +9,7 @@ from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy.project import MANIFEST_NAMES, read_manifest
 from stringd.runs.strategy.schema import STRATEGY
 from stringd.runs.strategy.source import FORMATS, read_source
+from stringd.wire.runs.names import is_called
 
 PROJECT_FOLDERS: Final = (".stringd", ".comma")
 BUNDLED: Final = Path(__file__).parent.parent / "bundled"
@@ -107,6 +108,11 @@ def _strategy(path: Path, origin: str) -> Found | Warned:
         problem = f"{dotted(issues[0].path)}: {issues[0].problem}"
         return Warned(path, f"Schema invalid ({problem})")
     return Found(value["name"], value["name"], value.get("description"), path, origin)
+
+
+def find_by_name(found: Sequence[Found], name: str) -> Found | None:
+    """The strategy a person means by its name, its label or the name of its file."""
+    return next((each for each in found if is_called(each, name)), None)
 
 
 def find(reference: str, cwd: Path, data_dir: Path) -> Path:

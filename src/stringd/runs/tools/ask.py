@@ -15,6 +15,7 @@ class AskQuestion(BuiltInTool[AskArguments]):
     description = "Ask the user a question and wait for the answer."
     takes = AskArguments
     repeatable = True
+    effect = "inward"
 
     async def run(self, args: AskArguments, context: ToolContext) -> ToolOutput:
         try:

@@ -13,6 +13,7 @@ from stringd.runs.guard.workspace import WorkspacePath
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput, ToolProblem
 from stringd.runs.tools.schema import counted, problems, schema_of
+from stringd.runs.tools.tool import Effect
 
 
 class Arguments(msgspec.Struct, rename="camel", frozen=True):
@@ -29,7 +30,10 @@ class BuiltInTool(Generic[A]):
     description: ClassVar[str]
     takes: ClassVar[type[Any]]
     guidance: str | None = None
+    effect: ClassVar[Effect] = "writes"
     repeatable: ClassVar[bool] = False
+    runs_shell: ClassVar[bool] = False
+    rebuilds_state: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.parameters: Mapping[str, Any] = schema_of(self.takes)

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from stringd.runs.tools.ask import AskQuestion
+from stringd.runs.tools.base import BuiltInTool
 from stringd.runs.tools.command import RunCommand
-from stringd.runs.tools.context import Tool
 from stringd.runs.tools.files.edit import EditFile
 from stringd.runs.tools.files.list import Glob, ListDirectory
 from stringd.runs.tools.files.move import DeleteFile, MoveFile, RestoreFile
@@ -28,9 +29,9 @@ from stringd.runs.tools.web import Webfetch
 
 
 @cache
-def built_in_tools() -> Mapping[str, Tool]:
-    """By name."""
-    tools: tuple[Tool, ...] = (
+def built_in_tools() -> Mapping[str, BuiltInTool[Any]]:
+    """By name. `lsp_request` is there so that files naming it load; it says that it cannot help."""
+    tools: tuple[BuiltInTool[Any], ...] = (
         ReadFile(),
         ListDirectory(),
         SearchFiles(),
@@ -59,3 +60,15 @@ def built_in_tools() -> Mapping[str, Tool]:
         RequestPrivileged(),
     )
     return {tool.name: tool for tool in tools}
+
+
+@cache
+def shell_tools() -> frozenset[str]:
+    """Those that hand command lines to a shell."""
+    return frozenset(name for name, tool in built_in_tools().items() if tool.runs_shell)
+
+
+@cache
+def rebuilding_tools() -> frozenset[str]:
+    """Those a resumed run calls again, because what they did was in memory alone."""
+    return frozenset(name for name, tool in built_in_tools().items() if tool.rebuilds_state)

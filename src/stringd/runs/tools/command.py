@@ -79,6 +79,7 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
         "Run a shell command. It gets no input and no terminal; background jobs end with it."
     )
     takes = RunCommandArguments
+    runs_shell = True
 
     async def run(self, args: RunCommandArguments, context: ToolContext) -> ToolOutput:
         if "\0" in args.command:

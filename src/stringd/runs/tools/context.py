@@ -1,6 +1,6 @@
 """What a tool receives when it is called, and what the tools of one run share."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -9,13 +9,11 @@ from stringd.runs.guard.budget import RunBudget
 from stringd.runs.guard.permissions import Permissions
 from stringd.runs.record.events import ToolMutation
 from stringd.runs.strategy.skills import Skill
-from stringd.runs.tools.output import ToolOutput
 from stringd.runs.tools.todo_list import Todos
 from stringd.runs.tools.trash import Trash
 
 if TYPE_CHECKING:
     from stringd.net.fetch import Fetcher
-    from stringd.runs.record.recorder import Ledger
 
 WebFormat = Literal["text", "markdown", "html"]
 
@@ -29,29 +27,6 @@ class ToolContext:
     cwd: Path
     ask: Callable[[str, str], Coroutine[Any, Any, str]]
     desk: "Desk"
-    ledger: "Ledger"
-
-
-class Tool(Protocol):
-    """`parameters` is a JSON Schema object; `guidance` is added to the agent's prompt.
-
-    A tool may also have `repeatable` (True when calling it twice does no harm) and `origin` (the
-    MCP server it comes from).
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def description(self) -> str: ...
-
-    @property
-    def parameters(self) -> Mapping[str, Any]: ...
-
-    @property
-    def guidance(self) -> str | None: ...
-
-    async def call(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput: ...
 
 
 class StringPort(Protocol):
@@ -92,14 +67,8 @@ class Launched(NamedTuple):
     finish_reason: str
 
 
-class McpTools(Protocol):
-    """The tools of the MCP servers this run is connected to."""
-
-    def tools(self, server_ids: Sequence[str]) -> Sequence[Tool]: ...
-
-
 class Launch(Protocol):
-    """Runs another strategy to its end. Raises `RunsError`."""
+    """Runs another strategy to its end. Raises `RunServiceError`."""
 
     def __call__(
         self, agent_name: str, name: str, message: str, model_override: str | None
@@ -117,6 +86,5 @@ class Desk:
     budget: RunBudget
     skills: Sequence[Skill] = ()
     todos: Todos = field(default_factory=Todos)
-    mcp: McpTools | None = None
     ports: DaemonPorts = field(default_factory=DaemonPorts)
     launch: Launch | None = None

@@ -16,6 +16,7 @@ class ListStrategy(BuiltInTool[Nothing]):
     description = "List the strategies that can be launched."
     takes = Nothing
     repeatable = True
+    effect = "inward"
 
     async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         found = await asyncio.to_thread(discover, context.cwd, context.desk.data_dir)
@@ -48,6 +49,7 @@ class LaunchStrategy(BuiltInTool[LaunchArguments]):
     name = "launch_strategy"
     description = "Run another strategy to its end and get its result."
     takes = LaunchArguments
+    effect = "inward"
 
     async def run(self, args: LaunchArguments, context: ToolContext) -> ToolOutput:
         launch = context.desk.launch

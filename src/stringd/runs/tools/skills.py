@@ -13,6 +13,7 @@ class ListSkills(BuiltInTool[Nothing]):
     description = "List the skills at hand."
     takes = Nothing
     repeatable = True
+    effect = "inward"
 
     async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         found = [
@@ -40,6 +41,7 @@ class LoadSkill(BuiltInTool[SkillName]):
     description = "Read the full text of a skill."
     takes = SkillName
     repeatable = True
+    effect = "inward"
 
     async def run(self, args: SkillName, context: ToolContext) -> ToolOutput:
         skill = next((each for each in context.desk.skills if each.name == args.name), None)
@@ -74,6 +76,7 @@ class LspRequest(BuiltInTool[LspArguments]):
     description = "Ask a language service about code. None is present in this daemon."
     takes = LspArguments
     repeatable = True
+    effect = "inward"
 
     async def run(self, args: LspArguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         raise ToolFailure(

@@ -31,6 +31,7 @@ class StringTool(BuiltInTool[StringToolArguments]):
         "their actions, or talk to a shell in a bash topic (for example topic bash:run)."
     )
     takes = StringToolArguments
+    runs_shell = True
 
     async def run(self, args: StringToolArguments, context: ToolContext) -> ToolOutput:
         port = context.desk.ports.string

@@ -32,6 +32,8 @@ class TodoAdd(BuiltInTool[TodoContent]):
     description = "Add an item to the to-do list of this run."
     takes = TodoContent
     repeatable = True
+    effect = "inward"
+    rebuilds_state = True
 
     async def run(self, args: TodoContent, context: ToolContext) -> ToolOutput:
         item = context.desk.todos.add(args.content)
@@ -43,6 +45,8 @@ class TodoComplete(BuiltInTool[TodoNumber]):
     description = "Mark an item of the to-do list as done."
     takes = TodoNumber
     repeatable = True
+    effect = "inward"
+    rebuilds_state = True
 
     async def run(self, args: TodoNumber, context: ToolContext) -> ToolOutput:
         todos = context.desk.todos
@@ -56,6 +60,7 @@ class TodoGet(BuiltInTool[Nothing]):
     description = "Show the to-do list of this run."
     takes = Nothing
     repeatable = True
+    effect = "inward"
 
     async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         return context.desk.todos.answer()
@@ -66,6 +71,7 @@ class TodoGetNext(BuiltInTool[Nothing]):
     description = "Show the first item of the to-do list that is not done."
     takes = Nothing
     repeatable = True
+    effect = "inward"
 
     async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         waiting = next((item for item in context.desk.todos.items if not item.done), None)
@@ -79,6 +85,8 @@ class TodoRemove(BuiltInTool[TodoNumber]):
     description = "Remove an item from the to-do list."
     takes = TodoNumber
     repeatable = True
+    effect = "inward"
+    rebuilds_state = True
 
     async def run(self, args: TodoNumber, context: ToolContext) -> ToolOutput:
         todos = context.desk.todos
@@ -91,6 +99,8 @@ class TodoClear(BuiltInTool[Nothing]):
     description = "Remove every item from the to-do list."
     takes = Nothing
     repeatable = True
+    effect = "inward"
+    rebuilds_state = True
 
     async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         context.desk.todos.items.clear()

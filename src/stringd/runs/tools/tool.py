@@ -1,34 +1,41 @@
-"""The names of the built-in tools."""
+"""What a tool is, and what can be known about one without calling it."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
-# Names a strategy may use. `lsp_request` is known so that files naming it load; no language
-# service is ever present, and it says so.
-BUILT_IN_TOOLS: Final = (
-    "read_file",
-    "list_directory",
-    "search_files",
-    "glob",
-    "create_file",
-    "write_file",
-    "edit_file",
-    "delete_file",
-    "restore_file",
-    "move_file",
-    "run_command",
-    "webfetch",
-    "list_skills",
-    "load_skill",
-    "list_strategy",
-    "launch_strategy",
-    "todo_add",
-    "todo_complete",
-    "todo_get",
-    "todo_get_next",
-    "todo_remove",
-    "todo_clear",
-    "ask_question",
-    "lsp_request",
-    "string",
-    "request_privileged",
-)
+from stringd.runs.tools.context import ToolContext
+from stringd.runs.tools.output import ToolOutput
+
+Effect = Literal["inward", "reads", "writes"]
+"""`inward` reaches nothing outside the run, `reads` puts no file anywhere, `writes` may."""
+
+
+class Tool(Protocol):
+    """`parameters` is a JSON Schema object; `guidance` is added to the agent's prompt.
+
+    A tool may also have these; without them the cautious answer holds:
+    `effect` says how far it reaches (see `Effect`), `repeatable` whether calling it twice does no
+    harm, `runs_shell` whether it hands command lines to a shell, `rebuilds_state` whether what it
+    does is in memory alone, so that a resumed run calls it again, and `origin` is the MCP server
+    it comes from.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def description(self) -> str: ...
+
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+
+    @property
+    def guidance(self) -> str | None: ...
+
+    async def call(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput: ...
+
+
+def effect(tool: Tool | None) -> Effect:
+    """How far a tool reaches; one that does not say so may do anything."""
+    found: Effect = getattr(tool, "effect", "writes")
+    return found

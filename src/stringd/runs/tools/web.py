@@ -40,6 +40,7 @@ class Webfetch(BuiltInTool[WebfetchArguments]):
     description = "Fetch a web page over HTTP or HTTPS, as markdown, text or html."
     takes = WebfetchArguments
     repeatable = True
+    effect = "reads"
 
     async def run(self, args: WebfetchArguments, context: ToolContext) -> ToolOutput:
         limit = args.timeout or 30.0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stringd.runs.guard.commands import DANGEROUS, approval
-from stringd.runs.guard.guards import RunGuards
+from stringd.runs.guard.guards import GuardDefaults, RunGuards
 from stringd.runs.guard.policy import SessionEntry, Subject
 from tests.requirements import proves
 from tests.runs.guard.shell import ordinary
@@ -181,7 +181,7 @@ def test_reasons_name_the_command_not_the_line() -> None:
 
 
 def test_a_session_answer_settles_what_was_in_doubt_but_no_danger() -> None:
-    guards = RunGuards()
+    guards = RunGuards(GuardDefaults(shells=frozenset({"run_command"})))
     for line in ("$CMD x", "rm -rf /"):
         guards.remember("run_command", SessionEntry("allow", "exec", line))
     guard = guards.of("run_command")

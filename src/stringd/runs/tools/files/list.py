@@ -31,6 +31,7 @@ class ListDirectory(BuiltInTool[ListDirectoryArguments]):
     description = "List a folder, with everything below it when recursive."
     takes = ListDirectoryArguments
     repeatable = True
+    effect = "reads"
 
     async def run(self, args: ListDirectoryArguments, context: ToolContext) -> ToolOutput:
         place = await self.place(context, "read", args.path)
@@ -100,6 +101,7 @@ class Glob(BuiltInTool[GlobArguments]):
     description = "Find files by a pattern such as src/**/*.py."
     takes = GlobArguments
     repeatable = True
+    effect = "reads"
 
     async def run(self, args: GlobArguments, context: ToolContext) -> ToolOutput:
         root = await self.place(context, "read", args.root or ".")

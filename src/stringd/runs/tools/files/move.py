@@ -40,6 +40,7 @@ class DeleteFile(BuiltInTool[DeleteFileArguments]):
     name = "delete_file"
     description = "Delete a file. It goes to the trash unless permanent is set."
     takes = DeleteFileArguments
+    effect = "reads"  # what it takes away is put nowhere an agent could use it
 
     async def run(self, args: DeleteFileArguments, context: ToolContext) -> ToolOutput:
         place = await self.place(context, "write", args.path)

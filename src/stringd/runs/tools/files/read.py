@@ -31,6 +31,7 @@ class ReadFile(BuiltInTool[ReadFileArguments]):
     )
     takes = ReadFileArguments
     repeatable = True
+    effect = "reads"
 
     async def run(self, args: ReadFileArguments, context: ToolContext) -> ToolOutput:
         place = await self.place(context, "read", args.path)

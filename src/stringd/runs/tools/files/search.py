@@ -50,6 +50,7 @@ class SearchFiles(BuiltInTool[SearchArguments]):
     )
     takes = SearchArguments
     repeatable = True
+    effect = "reads"
 
     async def run(self, args: SearchArguments, context: ToolContext) -> ToolOutput:
         root = await self.place(context, "read", args.root or ".")

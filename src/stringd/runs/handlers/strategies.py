@@ -1,0 +1,57 @@
+"""`discover_strategies`, and the hub this daemon does not have."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import UNSET
+
+from stringd.runs.errors import RefusedError
+from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.dispatch import Later
+from stringd.runs.strategy.discover import Found, discover
+from stringd.wire.runs import messages, requests
+from stringd.wire.runs.catalog import DiscoveredStrategy, StrategyWarning
+
+
+class StrategyHandlers:
+    """`project_dir` is meant where a request names no directory."""
+
+    def __init__(self, data_dir: Path, project_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._project_dir = project_dir
+
+    def handlers(self) -> Mapping[type, Later]:
+        return {
+            requests.DiscoverStrategies: self._discover,
+            requests.HubList: _no_hub,
+            requests.HubInstall: _no_hub,
+            requests.HubUpdate: _no_hub,
+            requests.HubRemove: _no_hub,
+        }
+
+    async def _discover(
+        self, request: requests.DiscoverStrategies, _client: RunsClient
+    ) -> messages.Message:
+        cwd = self._project_dir / (request.cwd or "")
+        found = await asyncio.to_thread(discover, cwd, self._data_dir)
+        return messages.DiscoveredStrategies(
+            strategies=[_discovered(each) for each in found.strategies],
+            warnings=[StrategyWarning(path=str(w.path), reason=w.reason) for w in found.warnings],
+        )
+
+
+def _discovered(found: Found) -> DiscoveredStrategy:
+    return DiscoveredStrategy(
+        name=found.name,
+        label=found.label,
+        description=found.description or UNSET,
+        path=str(found.path),
+        origin=found.origin,
+        manifest_path=str(found.manifest) if found.manifest else UNSET,
+    )
+
+
+async def _no_hub(_request: requests.RunsRequest, _client: RunsClient) -> messages.Message:
+    """This daemon installs no packages of strategies by itself."""
+    raise RefusedError("NOT_IMPLEMENTED", "Hub manager is unavailable")
