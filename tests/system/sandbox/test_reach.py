@@ -235,6 +235,29 @@ def test_keys_of_the_session_cannot_be_reached(caged: Cage) -> None:
     assert caged.run(python(caged, program.replace("CALL", number))).output == "-1\n"
 
 
+OPEN_SETTINGS = """
+import os
+opened = []
+for top in ("/proc", "/sys/kernel", "/sys/module", "/sys/power"):
+    for folder, folders, files in os.walk(top):
+        if folder == "/proc":
+            processes = {"self", "thread-self"}
+            folders[:] = [each for each in folders if not each.isdigit() and each not in processes]
+        for name in files:
+            try:
+                # Opened, never written to.
+                os.close(os.open(f"{folder}/{name}", os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:
+                continue
+            opened.append(f"{folder}/{name}")
+print(opened)
+"""
+
+
+def test_no_setting_of_the_kernel_can_be_written_even_by_root(caged: Cage) -> None:
+    assert caged.run(python(caged, OPEN_SETTINGS)).output == "[]\n"
+
+
 def test_a_workspace_that_is_not_there_is_named(caged: Cage) -> None:
     gone = caged.workspace / "gone"
     with pytest.raises(Exception, match=r"gone is not a directory"):

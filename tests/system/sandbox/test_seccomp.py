@@ -144,6 +144,16 @@ def test_pairs_of_sockets_must_be_connected_for_good(machine: str) -> None:
     assert ask(machine, "socketpair", 1, datagram | close_on_exec, program=program) == EPERM
 
 
+def test_limits_and_priorities_of_others_are_not_set(machine: str) -> None:
+    prlimit = {"x86_64": 302, "aarch64": 261}[machine]
+    architecture = seccomp.ARCHITECTURES[machine]
+    assert judged(strict(machine), architecture, prlimit, 0, 7) == ALLOWED
+    assert judged(strict(machine), architecture, prlimit, 4321, 7) == EPERM
+    setpriority = {"x86_64": 141, "aarch64": 140}[machine]
+    assert judged(strict(machine), architecture, setpriority, 0, 0, 5) == ALLOWED
+    assert judged(strict(machine), architecture, setpriority, 0, 4321, 5) == EPERM
+
+
 def test_nothing_is_typed_into_the_users_terminal(machine: str) -> None:
     program = strict(machine)
     assert ask(machine, "ioctl", 0, 0x5412, program=program) == EPERM

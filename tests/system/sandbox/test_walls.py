@@ -25,8 +25,8 @@ from stringd.system.sandbox.limits import Group, delegated_parent, group_setting
 
 KINDS = [
     Bubblewrap("/usr/bin/bwrap", "x86_64", True),
-    Landlock(7),
-    Landlock(1),
+    Landlock(7, True),
+    Landlock(1, False),
     Nothing("None here"),
 ]
 
@@ -121,5 +121,7 @@ def test_both_kinds_of_walls_are_told_of_a_group() -> None:
         group=group,
     )
     assert inside[7:10] == ["/usr/bin/bwrap", "/g/one", "pids.max=5"]
-    launched = landlock_argv(SandboxSpec(), (), ["true"], variables={}, group=group)
+    launched = landlock_argv(
+        Landlock(7, True), SandboxSpec(), (), ["true"], variables={}, group=group
+    )
     assert {"cgroup=/g/one", "limit=pids.max=5"} <= set(launched)

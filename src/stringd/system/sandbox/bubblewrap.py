@@ -20,6 +20,12 @@ class Bubblewrap(NamedTuple):
     """It is new enough to forbid namespaces inside namespaces."""
 
 
+# What root may write to below /proc with no capability at all: the whole kernel is set there.
+_KERNEL_SETTINGS: Final = (
+    *("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "driver", "scsi", "mtrr", "pressure"),
+    *("dynamic_debug", "asound", "tty"),
+)
+
 # bubblewrap takes the filter from a descriptor. The shell opens one, so that a caller has nothing
 # to pass on but arguments; `-p` keeps it from reading anything the environment names. It also looks
 # for the hidden files once more: bubblewrap gives up on one that has vanished meanwhile.
@@ -92,6 +98,8 @@ def _mounts(spec: SandboxSpec, entries: Sequence[Entry]) -> Iterator[str]:
     root = next((entry for entry in entries if entry.path == "/"), None)
     yield from (_bind(Access.READ if root is None else root.access), "/", "/")
     yield from ("--dev", "/dev", "--proc", "/proc")
+    for name in _KERNEL_SETTINGS:
+        yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
     inner = [entry for entry in entries if entry.path != "/"]
     for entry in inner:
         yield from _mount(spec, entry)

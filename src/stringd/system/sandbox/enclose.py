@@ -75,9 +75,9 @@ def enclose(
         case Bubblewrap() as walls:
             entries = view(spec, hidden.listening_sockets() if sockets is None else sockets)
             argv = bubblewrap_argv(walls, spec, entries, command, variables=inside, group=group)
-        case Landlock():
+        case Landlock() as walls:
             # It refuses Unix sockets as such, so none needs hiding.
-            argv = landlock_argv(spec, view(spec), command, variables=inside, group=group)
+            argv = landlock_argv(walls, spec, view(spec), command, variables=inside, group=group)
         case nothing:
             raise SandboxError(f"{nothing.reason}: {INSTALL}, or allow level open")
     return Enclosed(argv, outside)

@@ -16,6 +16,8 @@ class Landlock(NamedTuple):
     """The kernel has Landlock; `version` is what it calls the ABI."""
 
     version: int
+    freezes: bool
+    """A command can be given read-only mounts as well, which keep permissions and times too."""
 
     @property
     def keeps_signals_in(self) -> bool:
@@ -36,6 +38,7 @@ _KINDS: Final = {
 
 
 def landlock_argv(
+    walls: Landlock,
     spec: SandboxSpec,
     entries: Sequence[Entry],
     command: Sequence[str],
@@ -48,6 +51,8 @@ def landlock_argv(
     asked = [f"{_KINDS[entry.access]}{entry.path}" for entry in entries]
     asked.append(f"network={spec.network}")
     asked += [f"set={name}={value}" for name, value in variables.items()]
+    if walls.freezes:
+        asked.append("freeze")
     if spec.terminal:
         asked.append("terminal")
     if spec.temporary is not None:

@@ -27,7 +27,9 @@ def report(walls: Walls | None = None) -> Report:
     facts = _facts(walls)
     if isinstance(walls, Bubblewrap):
         return Report(f"Commands run in bubblewrap ({walls.program}).", None, facts)
-    weaker = "it has no /tmp of its own, and permissions and times of your files can be changed"
+    weaker = "they have no /tmp of their own"
+    if not walls.freezes:
+        weaker += ", and can change permissions and times of your files"
     sentence = f"Commands run behind Landlock (version {walls.version}) and seccomp; {weaker}."
     return Report(sentence, f"for stronger walls, {INSTALL}", facts)
 
@@ -38,7 +40,7 @@ def _facts(walls: Bubblewrap | Landlock) -> dict[str, Any]:
         "walls": "bubblewrap" if bubblewrap else "landlock",
         "ownTemporaryDirectory": bubblewrap,
         "ownProcessList": bubblewrap,
-        "keepsPermissionsAndTimes": bubblewrap,
+        "keepsPermissionsAndTimes": isinstance(walls, Bubblewrap) or walls.freezes,
         "limits": _limits(bubblewrap=bubblewrap),
     }
     if isinstance(walls, Landlock):

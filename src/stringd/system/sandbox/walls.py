@@ -75,10 +75,14 @@ def working_landlock() -> Landlock | Nothing:
     version = kernel.landlock_version()
     if version == 0:
         return Nothing("The kernel has no Landlock")
-    complaint = _complaint(landlock_argv(SandboxSpec(), (), ["true"], variables={}, group=None))
-    if complaint:
-        return Nothing(f"Landlock does not work for this account ({complaint})")
-    return Landlock(version)
+    complaint = ""
+    for freezes in (True, False):
+        walls = Landlock(version, freezes)
+        argv = landlock_argv(walls, SandboxSpec(), (), ["true"], variables={}, group=None)
+        complaint = _complaint(argv)
+        if not complaint:
+            return walls
+    return Nothing(f"Landlock does not work for this account ({complaint})")
 
 
 def _complaint(argv: list[str]) -> str:

@@ -8,6 +8,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTTOU, SIGXFSZ = 2, 3, 9, 13, 22, 25
 _SIG_DFL, _SIG_IGN = 0, 1
 
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
+_MS_REC_PRIVATE = 0x4000 | 0x40000
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_AT_FDCWD, _AT_RECURSIVE, _CLONE_TREE, _FROM_DESCRIPTOR = -100, 0x8000, 1, 4
+_READ_ONLY = 1
+
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _SECCOMP_MODE_FILTER = 2
@@ -77,6 +83,47 @@ def drop_capabilities() -> None:
             break
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
     _done(_libc.capset(header, (ctypes.c_uint32 * 6)()))
+
+
+def freeze_mounts(writable: "list[str]") -> None:
+    """In a view of the mounts that is this process's own, make everything else read-only.
+
+    Landlock does not judge changes of permissions, owners and times; a read-only mount does.
+    """
+    _unshare_mounts()
+    _done(_libc.mount(None, b"/", None, ctypes.c_ulong(_MS_REC_PRIVATE), None))
+    trees = [(path, _copied(path)) for path in writable]
+    asked = (ctypes.c_uint64 * 4)(_READ_ONLY, 0, 0, 0)
+    size = ctypes.c_size_t(ctypes.sizeof(asked))
+    _done(_libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, b"/", _AT_RECURSIVE, asked, size))
+    for path, tree in trees:
+        place = os.fsencode(path)
+        _done(_libc.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, place, _FROM_DESCRIPTOR))
+        os.close(tree)
+    # Where we are is still the place below what was just put over it.
+    os.chdir(os.getcwd())
+
+
+def _unshare_mounts() -> None:
+    if os.geteuid() == 0 and _libc.unshare(_CLONE_NEWNS) == 0:
+        return
+    user, group = os.geteuid(), os.getegid()
+    # The kernel lets only a readable process say who it is in a new namespace.
+    _prctl(_PR_SET_DUMPABLE, 1)
+    _done(_libc.unshare(_CLONE_NEWNS | _CLONE_NEWUSER))
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _copied(path: str) -> int:
+    """A descriptor of a copy of what is mounted at a path and below."""
+    flags = _CLONE_TREE | _AT_RECURSIVE | os.O_CLOEXEC
+    return _done(_libc.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags))
 
 
 def lower_limit(kind: int, wanted: int) -> None:

@@ -88,6 +88,8 @@ def _become(request: Request, walls: Walls, temporary: str) -> "NoReturn":
         os.environ.update(dict.fromkeys(("TMPDIR", "TMP", "TEMP"), temporary))
         kernel.default_signals()
         _limit(request)
+        if "freeze" in request.options:
+            kernel.freeze_mounts([*_writable(request), temporary])
         walls.enclose()
     except OSError as error:
         _give_up(f"the walls cannot be made: {error}", CANNOT_RUN)
@@ -97,6 +99,10 @@ def _become(request: Request, walls: Walls, temporary: str) -> "NoReturn":
         _give_up(f"{request.command[0]}: command not found", NOT_FOUND)
     except OSError as error:
         _give_up(f"{request.command[0]}: {error.strerror}", CANNOT_RUN)
+
+
+def _writable(request: Request) -> "list[str]":
+    return [entry[1:] for entry in request.entries if entry[0] == rules.WRITE]
 
 
 def _allow(ruleset: int, path: str, kind: str, version: int) -> None:

@@ -67,11 +67,13 @@ _TRACING: "dict[str, tuple[int | None, int | None]]" = {
 }
 _CLONE, _CLONE3, _UNSHARE = (56, 220), (435, 435), (272, 97)
 _SOCKET, _SOCKETPAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
+_PRLIMIT, _SETPRIORITY = (302, 261), (141, 140)
 _OPEN, _OPENAT, _OPENAT2, _TRUNCATE = (2, None), (257, 56), (437, 437), (76, 45)
 
 _NEW_NAMESPACE = 0x7E020000
 _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_KIND = 1, 5, 0xF
 _INTO_THE_TERMINAL = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX type for the user
+_EVERY_BIT = 0xFFFFFFFF
 _O_ACCMODE, _O_TRUNC = 0o3, 0o1000
 
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
@@ -116,6 +118,10 @@ def program(
     steps += _on(_UNSHARE[column], _unless_bits(0, _NEW_NAMESPACE))
     steps += _on(_IOCTL[column], _unless_value(1, _INTO_THE_TERMINAL))
     steps += _on(_SOCKET[column], _families(families))
+    if not tracing:
+        # Other processes of the account have limits and priorities too; 0 is the caller's own.
+        steps += _on(_PRLIMIT[column], _only_value(0, (0,), _EVERY_BIT))
+        steps += _on(_SETPRIORITY[column], _only_value(1, (0,), _EVERY_BIT))
     if lone_pairs:
         kinds = (_SOCK_STREAM, _SOCK_SEQPACKET)
         steps += _on(_SOCKETPAIR[column], _only_value(1, kinds, _SOCK_KIND))
