@@ -189,7 +189,7 @@ def replace_text(source: str, old: str, new: str, *, every: bool = False) -> Rep
     if not old:
         raise ReplacementError("Old text cannot be empty.")
     # Whoever sent it saw lines, not how each of them ends.
-    plain, wanted = with_newlines(source, "\n"), with_newlines(old, "\n")
+    plain, wanted = source.replace("\r\n", "\n"), old.replace("\r\n", "\n")
     count = plain.count(wanted)
     if count == 0:
         raise TextNotFoundError

@@ -5,10 +5,15 @@ jumps from one run of three fence characters to the next with `str.find`; a text
 costs two such searches, and no byte is looked at twice.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import Final
 
 from msgspec import Struct
+
+# Only the first of a row of carriage returns starts a match: a long row costs one pass.
+_LINE_END: Final = re.compile("(?<!\r)\r++\n")
 
 
 class Fence(Struct, frozen=True, gc=False):
@@ -64,8 +69,9 @@ def newline_of(text: str) -> str:
 
 
 def with_newlines(text: str, newline: str) -> str:
-    """The same lines, ended by `newline`."""
-    plain = text.replace("\r\n", "\n") if "\r" in text else text
+    """The same lines, ended by `newline`; a second time changes nothing."""
+    # A line that was converted twice ends in two carriage returns; dropping one leaves CRLF.
+    plain = _LINE_END.sub("\n", text) if "\r\r\n" in text else text.replace("\r\n", "\n")
     return plain if newline == "\n" else plain.replace("\n", newline)
 
 
