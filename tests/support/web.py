@@ -1,10 +1,12 @@
 """A real HTTP server for tests: answers what it is told, remembers what it was asked."""
 
+import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 
 class Asked(NamedTuple):
@@ -24,6 +26,34 @@ class Reply(NamedTuple):
 
 
 Answer = Callable[[Asked], Reply]
+
+
+class _Server(ThreadingHTTPServer):
+    """Ends the connections that its clients keep open, and the threads that serve them."""
+
+    daemon_threads = False
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._connections: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", 0), handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self._connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that leaves early is its own business."""
+
+    def server_close(self) -> None:
+        for connection in tuple(self._connections):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        super().server_close()
 
 
 class WebServer:
@@ -57,8 +87,7 @@ class WebServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 """Tests read what was asked, not a log."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(Handler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )

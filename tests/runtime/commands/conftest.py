@@ -51,3 +51,10 @@ def start_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartDaem
     yield start
     for daemon in daemons:
         daemon.stop()
+
+
+@pytest.fixture
+def own_daemon(tmp_path: Path) -> Iterator[Caller]:
+    """A daemon for one test that stops it or does what others would see."""
+    with Daemon(tmp_path) as daemon:
+        yield Caller(daemon)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
+from tests.support.daemon import WAIT_SECONDS
 from tests.support.web import Asked, Reply, WebServer
 
 SHOP = """---
@@ -54,7 +55,7 @@ ITEMS = (
 
 @pytest.fixture(scope="module")
 def call(start_daemon: StartDaemon) -> Caller:
-    return start_daemon(STRINGD_ACTION_TIMEOUT_MS="3000", DAEMON_MARKER="marker-71c2")
+    return start_daemon(DAEMON_MARKER="marker-71c2")
 
 
 @pytest.fixture
@@ -429,14 +430,6 @@ def test_a_document_a_default_action_answers_is_shown_without_its_header(
     assert call(topic, f"/open {path}").content.endswith("# Paper\n\n---\n\n# News")
 
 
-@proves("ACT-17")
-def test_a_command_that_takes_too_long_is_ended(call: Caller, topic: str) -> None:
-    page(call, topic, "```act.slow\nCLI echo started; sleep 60\n```\n")
-    assert call(topic, "/act.slow").content == (
-        "ERROR(EXIT_1): started\nTimed out after 3 s; the command was ended."
-    )
-
-
 def test_the_short_form_runs_an_action_of_the_page(call: Caller, topic: str) -> None:
     page(call, topic, "```act.hello\nCLI echo hi {name}\n  name: string\n```\n")
     assert call(topic, "/hello Ann").content == "hi Ann"
@@ -455,7 +448,7 @@ def test_fifty_topics_act_at_the_same_time(call: Caller, web: WebServer) -> None
     everyone = threading.Barrier(50)
 
     def answer(_asked: Asked) -> Reply:
-        everyone.wait(2)
+        everyone.wait(WAIT_SECONDS)
         return Reply("{}")
 
     web.answer = answer

@@ -17,7 +17,7 @@ from tests.support.web import Reply, WebServer
 
 @pytest.fixture(scope="module")
 def call(start_daemon: StartDaemon) -> Caller:
-    return start_daemon(STRINGD_ACTION_TIMEOUT_MS="1500")
+    return start_daemon(STRINGD_ACTION_TIMEOUT_MS="3000")
 
 
 @contextmanager
@@ -69,7 +69,17 @@ def test_a_server_that_never_ends_is_left(call: Caller) -> None:
     with raw_server(drip) as url:
         text = act(call, url)
         done.set()
-    assert text == "ERROR(LOAD_ERROR): Network error: timed out after 1.5 s"
+    assert text == "ERROR(LOAD_ERROR): Network error: timed out after 3 s"
+
+
+@proves("ACT-17")
+def test_a_command_that_takes_too_long_is_ended(call: Caller) -> None:
+    path = call.home / "slow.md"
+    path.write_text("```act.slow\nCLI echo started; sleep 60\n```\n", encoding="utf-8")
+    call("file:slow", f"/open {path}")
+    assert call("file:slow", "/act.slow").content == (
+        "ERROR(EXIT_1): started\nTimed out after 3 s; the command was ended."
+    )
 
 
 def test_an_answer_beyond_the_limit_is_refused(call: Caller) -> None:

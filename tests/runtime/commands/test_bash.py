@@ -230,9 +230,9 @@ def test_deleting_a_session_ends_its_shell(call: Caller, topic: str) -> None:
 
 @proves("BASH-14")
 def test_deleting_a_user_and_stopping_the_daemon_end_their_shells(
-    start_daemon: StartDaemon,
+    own_daemon: Caller,
 ) -> None:
-    call = start_daemon()
+    call = own_daemon
     pids = _started(call, "bash:one")
     call.request("DELETE", f"/users/{USER}")
     assert not any(map(alive, pids))
@@ -243,8 +243,8 @@ def test_deleting_a_user_and_stopping_the_daemon_end_their_shells(
 
 
 @proves("BASH-14")
-def test_shells_do_not_outlive_a_daemon_that_crashed(start_daemon: StartDaemon) -> None:
-    call = start_daemon()
+def test_shells_do_not_outlive_a_daemon_that_crashed(own_daemon: Caller) -> None:
+    call = own_daemon
     pid = int(call("bash:one", "echo $$").content.rpartition("\n")[2])
     ended = os.pidfd_open(pid)
     call.daemon.kill()

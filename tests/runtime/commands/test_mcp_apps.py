@@ -135,8 +135,8 @@ def test_what_cannot_be_mounted_is_refused(call: Caller, arguments: str, expecte
 
 
 @proves("ACT-39")
-def test_uninstalling_stops_the_server(start_daemon: StartDaemon) -> None:
-    caller = start_daemon()
+def test_uninstalling_stops_the_server(own_daemon: Caller) -> None:
+    caller = own_daemon
     caller("file:main", f"/install --mcp gone -- {sys.executable} {SERVER}")
     assert caller("app:gone", "/act.add 1").ok
     assert _servers(caller) == 1
