@@ -16,6 +16,7 @@ from stringd.actions.place import ActionContext
 from stringd.actions.shell_text import compose_command
 from stringd.actions.templates import Inputs
 from tests.requirements import proves
+from tests.support.daemon import WAIT_SECONDS
 
 NASTY = (
     "'", '"', "`", "$", "\\", "\n", ";", "&", "|", "(", ")", "<", ">", "#", "!", "{", "}", "*",
@@ -93,7 +94,7 @@ def run(template: str, value: str, directory: Path) -> subprocess.CompletedProce
         cwd=directory,
         env=environment,
         capture_output=True,
-        timeout=20,
+        timeout=WAIT_SECONDS,
         check=False,
     )
 

@@ -5,13 +5,20 @@ import sys
 
 import pytest
 
+from tests.support.daemon import WAIT_SECONDS
+
 STRING = f"{sys.executable} -c 'import sys; from stringd.cli.string import main; sys.exit(main())'"
 STRINGD = f"{sys.executable} -m stringd"
 
 
 def shell(line: str, env: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        ["bash", "-c", line], env=env, capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", line],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
     )
 
 

@@ -24,6 +24,7 @@ from stringd.wire.gate import Status, encode_request
 from tests.gate.conftest import desk, home
 from tests.gate.support import Desk, Human, serving
 from tests.gate.test_turns import until
+from tests.support.daemon import WAIT_SECONDS
 
 __all__ = ["desk", "home"]
 
@@ -43,7 +44,7 @@ def peer(path: Path, behave: Callable[[socket.socket], None]) -> Iterator[None]:
         thread = threading.Thread(target=serve)
         thread.start()
         yield
-        thread.join(10)
+        thread.join(WAIT_SECONDS)
 
 
 def test_a_pipeline_is_run_and_its_output_read(desk: Desk) -> None:
@@ -143,7 +144,7 @@ def test_a_gate_with_a_full_queue_is_waited_for(home: Path) -> None:
             late = threading.Timer(0.2, serve)
             late.start()
             assert Gate(str(home / "s")).ping().message == "pong"
-            late.join(10)
+            late.join(WAIT_SECONDS)
 
 
 @pytest.mark.anyio
@@ -191,7 +192,7 @@ def test_silence_ends_after_the_timeout(home: Path) -> None:
     waited = threading.Event()
 
     def say_nothing(_: socket.socket) -> None:
-        waited.wait(10)
+        waited.wait(WAIT_SECONDS)
 
     with peer(home / "s", say_nothing):
         gate = Gate(str(home / "s"), timeout=0.1)

@@ -4,6 +4,7 @@ import sys
 import pytest
 
 import stringd.client
+from tests.support.daemon import WAIT_SECONDS
 
 
 def test_every_public_name_loads() -> None:
@@ -20,7 +21,11 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_importing_the_package_loads_none_of_its_modules() -> None:
     code = "import sys, stringd.client; print(*[n for n in sys.modules if 'stringd' in n])"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=True,
     )
     assert "stringd.client" in done.stdout.split()
     assert not any(name.startswith("stringd.client.") for name in done.stdout.split())
@@ -34,6 +39,10 @@ def test_the_string_clients_need_nothing_but_the_standard_library() -> None:
         " if n not in before and getattr(m, '__file__', None)])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=True,
     )
     assert "site-packages" not in done.stdout

@@ -18,7 +18,7 @@ from stringd.client import (
 )
 from tests.client.support import BROKEN, Account, answer, chunked, peer, queue_answers, sse
 from tests.requirements import proves
-from tests.support.daemon import Daemon, free_port
+from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_threads_share_a_client(string: String) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(WAIT_SECONDS)
     assert all(f"number-{number}" in contents[number] for number in range(6))
 
 
@@ -257,7 +257,7 @@ def test_a_program_that_is_not_stringd_is_recognised() -> None:
         with pytest.raises(TransportError, match="no JSON object"):
             client.health()
         client.close()
-        thread.join(10)
+        thread.join(WAIT_SECONDS)
 
 
 def test_the_daemon_is_started_when_asked_to_and_stopped_on_request(

@@ -5,6 +5,7 @@ import pytest
 from stringd.mcp import jobs
 from stringd.mcp.jobs import Jobs
 from stringd.mcp.outcome import ToolError, ToolOutcome, said
+from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +51,7 @@ async def test_a_caller_that_leaves_before_it_has_a_handle_ends_the_work() -> No
     call = asyncio.create_task(held.run("u", "work", work(), nobody))
     await started.wait()
     call.cancel()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         await ended.wait()
 
 

@@ -11,7 +11,7 @@ from stringd.client.mcp import sse_data
 from tests.mcp.support import ACCEPT, Pipe, answer_of, post
 from tests.requirements import proves
 from tests.support.commands import Terminal, environment, run
-from tests.support.daemon import Daemon, free_port
+from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 from tests.support.http import Wire, request
 
 INITIALIZE = {
@@ -157,7 +157,7 @@ def test_everything_asked_is_answered_before_the_end(daemon: Daemon) -> None:
     """A script may write its lines, close the pipe and read."""
     with Pipe(daemon) as pipe:
         lines = [json.dumps(call("string", topic="main", cmd="/info") | {"id": n}) for n in "abc"]
-        output, _ = pipe.process.communicate("\n".join(lines).encode(), timeout=60)
+        output, _ = pipe.process.communicate("\n".join(lines).encode(), timeout=WAIT_SECONDS)
     answers = [json.loads(line) for line in output.splitlines()]
     assert sorted(answer["id"] for answer in answers) == ["a", "b", "c"]
     assert all(answer["result"]["isError"] is False for answer in answers)

@@ -14,6 +14,7 @@ from stringd.net.fetch import (
     FetchRequest,
 )
 from tests.requirements import proves
+from tests.support.daemon import WAIT_SECONDS
 from tests.support.names import lead
 from tests.support.site import RawServer, Script, cut, drip, flood, silence
 from tests.support.web import Asked, Reply, WebServer
@@ -162,7 +163,7 @@ async def test_an_endless_answer_is_cut() -> None:
         answer = await fetch(get(server.url))
         assert answer.truncated
         assert len(answer.body) == MAX_RESPONSE_BYTES
-        assert server.gone.wait(20)
+        assert server.gone.wait(WAIT_SECONDS)
 
 
 @proves("WEB-04")

@@ -18,8 +18,8 @@ from stringd.server.http.connection import HttpConnection, not_an_upgrade
 from stringd.server.http.messages import HttpRequest, HttpResponse
 from stringd.server.ws import upgrade
 from tests.runs.schema import problems
+from tests.support.daemon import WAIT_SECONDS
 
-WAIT_SECONDS = 10
 Json = dict[str, Any]
 TERMINAL = ("strategy_completed", "strategy_error")
 

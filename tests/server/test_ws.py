@@ -18,7 +18,7 @@ from websockets.typing import Origin
 from stringd.server.ws import text_frame
 from tests.requirements import proves
 from tests.runs.support import Json, Watcher, scripted, sequential, strategy
-from tests.support.daemon import Daemon, free_port
+from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 from tests.wire.test_runs import BAD
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +45,7 @@ def url(port: int) -> str:
 
 
 def health(port: int) -> Json:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS)
     connection.request("GET", "/health")
     body: Json = json.loads(connection.getresponse().read())
     connection.close()
@@ -131,7 +131,7 @@ async def test_a_foreign_host_name_is_refused_and_a_local_page_is_not(daemon: Da
 async def test_what_is_no_upgrade_is_told_so(
     daemon: Daemon, method: str, headers: dict[str, str]
 ) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=WAIT_SECONDS)
     connection.request(method, "/ws", headers=headers)
     response = connection.getresponse()
     assert (response.status, response.read()) == (400, b"WebSocket upgrade failed")
@@ -168,7 +168,7 @@ async def test_the_port_for_runs_offers_nothing_else(
     daemon: Daemon, method: str, path: str
 ) -> None:
     port = int(daemon.environment["RUNS_PORT"])
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS)
     connection.request(method, path, body=b"{}" if method == "POST" else None)
     response = connection.getresponse()
     assert (response.status, response.read()) == (404, b"Not Found")
@@ -177,7 +177,7 @@ async def test_the_port_for_runs_offers_nothing_else(
 
 async def test_a_client_that_asks_without_reading_is_not_read_further(daemon: Daemon) -> None:
     ping = text_frame_masked(b'{"type":"ping","requestId":"%b"}' % (b"x" * 1000))
-    with socket.create_connection(("127.0.0.1", daemon.port), 10) as peer:
+    with socket.create_connection(("127.0.0.1", daemon.port), WAIT_SECONDS) as peer:
         peer.sendall(HANDSHAKE % daemon.port)
         assert b"101 Switching Protocols" in peer.recv(4096)
         peer.settimeout(1.0)
@@ -196,14 +196,14 @@ async def test_a_client_that_asks_without_reading_is_not_read_further(daemon: Da
 async def test_a_handshake_that_is_none_is_refused_over_http(
     daemon: Daemon, old: bytes, new: bytes, status: bytes
 ) -> None:
-    with socket.create_connection(("127.0.0.1", daemon.port), 10) as peer:
+    with socket.create_connection(("127.0.0.1", daemon.port), WAIT_SECONDS) as peer:
         peer.sendall(HANDSHAKE.replace(old, new) % daemon.port)
         answer = peer.recv(4096)
     assert answer.startswith(b"HTTP/1.1 " + status)
 
 
 async def test_a_frame_without_its_mask_closes_with_1002(daemon: Daemon) -> None:
-    with socket.create_connection(("127.0.0.1", daemon.port), 10) as peer:
+    with socket.create_connection(("127.0.0.1", daemon.port), WAIT_SECONDS) as peer:
         peer.sendall(HANDSHAKE % daemon.port)
         assert b"101 Switching Protocols" in peer.recv(4096)
         peer.sendall(text_frame(b'{"type":"ping"}'))

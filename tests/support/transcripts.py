@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stringd import __version__
-from tests.support.daemon import Daemon
+from tests.support.daemon import WAIT_SECONDS, Daemon
 
 TRANSCRIPTS = Path(__file__).parent.parent / "transcripts"
 _FENCE = re.compile(
@@ -81,7 +81,9 @@ class Player:
         return text.replace(f"v{__version__}", "v{version}")
 
     def _request(self, method: str, path: str, body: dict[str, str]) -> str:
-        connection = http.client.HTTPConnection("127.0.0.1", self._daemon.port, timeout=20)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self._daemon.port, timeout=WAIT_SECONDS
+        )
         headers = {"Content-Type": "application/json", "X-User-Id": self.user}
         connection.request(method, path, json.dumps(body).encode(), headers)
         response = connection.getresponse()

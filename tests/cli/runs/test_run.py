@@ -284,14 +284,18 @@ def test_the_live_view_asks_inline_and_shows_the_flow(daemon: Daemon) -> None:
 
 
 def test_typing_while_it_runs_steers_it(daemon: Daemon) -> None:
-    slow = scripted({"chunks": ["w "] * 10, "delayMs": 50})
-    source = strategy(sequential("a", "b"), a=slow, b={"model": "demo/echo"})
-    terminal = Terminal(daemon, "run", write(daemon, "steer.yaml", source), "-i", "go")
+    held = daemon.directory / "held-until-seen"
+    os.mkfifo(held)
+    agent = tool_user("run_command", command=f"cat {held.name}")
+    path = write(daemon, "steer.yaml", strategy(sequential("a"), a=agent))
+    terminal = Terminal(daemon, "run", path, "-i", "go", "--run-id", "steered")
     terminal.until("steer")
     terminal.type("be brief\r")
     terminal.until("↪ be brief")
-    terminal.until("<user_steering>")
+    held.write_text("let go\n", "utf-8")
     assert terminal.ended() == 0
+    kept = [file.read_text("utf-8") for file in (daemon.data_dir / "runs").glob("steered*")]
+    assert any("<user_steering>\\nbe brief\\n</user_steering>" in each for each in kept), kept
 
 
 @pytest.mark.parametrize("view", [[], ["--plain"]])

@@ -14,6 +14,7 @@ from stringd.formats.shell.grammar import MAX_LINE
 from stringd.formats.shell.parse import Reading
 from stringd.formats.shell.words import HOME, UNKNOWN, Word
 from stringd.formats.shell.wrappers import read_through
+from tests.support.daemon import WAIT_SECONDS
 
 BASH = Path("/bin/bash")
 pytestmark = pytest.mark.skipif(not BASH.exists(), reason="bash is not installed")
@@ -50,7 +51,7 @@ class Shell:
             # Read to its end, which is when the last job in the background has ended too.
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=20,
+            timeout=WAIT_SECONDS,
             check=False,
         )
         text = calls.read_bytes().decode("utf-8", "replace") if calls.exists() else ""

@@ -9,7 +9,6 @@ import pytest
 from tests.requirements import proves
 from tests.runs.schema import problems
 from tests.runs.support import (
-    WAIT_SECONDS,
     RunsServer,
     Watcher,
     scripted,
@@ -17,6 +16,7 @@ from tests.runs.support import (
     strategy,
     wait_until,
 )
+from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,6 @@ import pytest
 from stringd.runs.engine.loading import prepare
 from stringd.runs.handlers import prepare as handler
 from tests.runs.support import (
-    WAIT_SECONDS,
     RunsServer,
     Watcher,
     scripted,
@@ -16,6 +15,7 @@ from tests.runs.support import (
     strategy,
     wait_until,
 )
+from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 

@@ -22,6 +22,7 @@ from tests.runs.support import (
     strategy,
     wait_until,
 )
+from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -192,7 +193,7 @@ async def http_server(transport: str = "http") -> AsyncIterator[str]:
     )
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(WAIT_SECONDS):
             while b"running on" not in await process.stderr.readline():
                 pass
         yield f"http://127.0.0.1:{port}/{'mcp' if transport == 'http' else 'sse'}"
@@ -231,7 +232,7 @@ async def test_stopping_ends_a_call_that_is_still_running(
             pass
         await watcher.send("stop_run", runId="r")
         assert (await watcher.ended())["error"]["code"] == "CANCELLED"
-        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 15)
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), WAIT_SECONDS)
 
 
 @pytest.mark.parametrize("transport", ["http", "sse"])

@@ -18,7 +18,7 @@ from tests.requirements import proves
 from tests.runs.models.servers import Reply, model_server
 from tests.runs.support import Json, sequential, serving, strategy
 from tests.support import web
-from tests.support.daemon import Daemon
+from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.http import request
 from tests.support.web import Asked, WebServer
 
@@ -170,8 +170,8 @@ def test_the_first_who_comes_for_runs_has_the_catalog_fetched_once(tmp_path: Pat
         assert site.asked == []
         for _ in range(2):
             with connect(f"ws://127.0.0.1:{daemon.port}/ws", proxy=None) as client:
-                client.ping().wait(20)
-            assert asked.wait(20)
+                client.ping().wait(WAIT_SECONDS)
+            assert asked.wait(WAIT_SECONDS)
         assert len(site.asked) == 1
         assert daemon.stop() == 0
 

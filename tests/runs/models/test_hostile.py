@@ -17,6 +17,7 @@ from tests.runs.models import servers
 from tests.runs.models.forms import FORMS, KEY, Form
 from tests.runs.models.servers import ModelServer, Reply, model_server
 from tests.runs.support import Json, RunsServer, Watcher, kinds, sequential, serving, strategy
+from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = [
     pytest.mark.anyio,
@@ -164,11 +165,11 @@ async def test_stopping_closes_the_connection_at_once(
         path = str(server.strategy(one(form)))
         await watcher.ask("prepare_run", runId="r", strategyPath=path)
         await watcher.send("start_run", runId="r")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WAIT_SECONDS):
             await provider.held.wait()
         await watcher.send("stop_run", runId="r")
         assert (await watcher.ended())["error"]["code"] == "CANCELLED"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(WAIT_SECONDS):
             await provider.left.wait()
         assert len(provider.asked) == 1
 

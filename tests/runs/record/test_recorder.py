@@ -13,6 +13,7 @@ from stringd.runs.tools.built_in import rebuilding_tools
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolOutput
 from tests.runs.support import Json, RunsServer, Watcher, scripted, sequential, serving, strategy
+from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +61,7 @@ async def cut_off(server: RunsServer, watcher: Watcher, tool: Slow) -> list[Json
     path = str(server.strategy(source(tool.name)))
     await watcher.ask("prepare_run", runId="r", strategyPath=path)
     await watcher.send("start_run", runId="r", input="go")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         await tool.reached.wait()
     await watcher.send("stop_run", runId="r")
     await watcher.ended()

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from stringd.runtime.shell.shell import Shell
 from stringd.system.processes.table import find
-
-WAIT_SECONDS = 20
+from tests.support.daemon import WAIT_SECONDS
 
 
 def alive(pid: int) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from stringd.runtime.shell.shell import Shell
 from tests.requirements import proves
-from tests.runtime.shell.support import WAIT_SECONDS
+from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 

@@ -12,6 +12,7 @@ from stringd.runtime.shell.reply import ShellEnding, ShellReply
 from stringd.runtime.shell.shell import Shell
 from tests.runtime.shell.conftest import StartShell
 from tests.runtime.shell.support import read, write
+from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +43,7 @@ async def test_read_gets_a_typed_line(shell: Shell) -> None:
 
 
 async def _waiting_note(shell: Shell) -> str:
-    reply = await shell.wait(5)
+    reply = await shell.wait(WAIT_SECONDS)
     assert reply.ending is ShellEnding.WAITING
     return reply.notes[0]
 
@@ -104,7 +105,9 @@ async def test_being_asked_again_changes_nothing(start_shell: StartShell) -> Non
     await shell.run("mkfifo go; shopt >before; shopt -o >>before")
     assert (await shell.run("read x <go; false")).ending is ShellEnding.RUNNING
     await write(shell, "go")
-    assert await shell.wait(20) == ShellReply(ShellEnding.COMPLETED, 1, shell.directory, "")
+    assert await shell.wait(WAIT_SECONDS) == ShellReply(
+        ShellEnding.COMPLETED, 1, shell.directory, ""
+    )
     assert (await shell.run("echo $?; (shopt; shopt -o) | diff before -")).output == "1"
 
 
@@ -154,7 +157,7 @@ async def test_waiting_longer_gives_the_rest(start_shell: StartShell) -> None:
     still = await shell.wait(0.05)
     assert (still.ending, still.output) == (ShellEnding.RUNNING, "")
     await write(shell, "go")
-    reply = await shell.wait(30)
+    reply = await shell.wait(WAIT_SECONDS)
     assert (reply.ending, reply.exit_code, reply.output) == (ShellEnding.COMPLETED, 4, "two")
 
 
@@ -164,7 +167,7 @@ async def test_an_end_nobody_attended_is_told_afterwards_once(start_shell: Start
     await shell.run("read x <go; echo finished; false")
     await write(shell, "go")
     assert shell.command is not None
-    await shell.command.wait(10)
+    await shell.command.wait(WAIT_SECONDS)
     reply = await shell.wait(0)
     assert (reply.exit_code, reply.output) == (1, "finished")
     assert (await shell.run("echo next")).output == "next"
@@ -216,7 +219,7 @@ async def test_the_time_limit_also_ends_what_nobody_attends(start_shell: StartSh
     shell = await start_shell(ShellLimits(hard=0.6, quiet=1.0, grace=0.5))
     assert (await shell.run("cat")).ending is ShellEnding.WAITING
     assert shell.command is not None
-    await shell.command.wait(10)
+    await shell.command.wait(WAIT_SECONDS)
     assert (await shell.wait(0)).exit_code == 124
     assert await works(shell)
 
@@ -237,7 +240,7 @@ async def test_typed_text_nobody_read_does_not_reach_the_next_command(shell: She
     await shell.type(b"first\n")
     shell._terminal.write(b"\x04")
     assert shell.command is not None
-    await shell.command.wait(10)
+    await shell.command.wait(WAIT_SECONDS)
     shell._terminal.write(b"stale\n")
     assert (await shell.run("read x")).ending is ShellEnding.WAITING
     await shell.type(b"fresh\n")
@@ -252,4 +255,4 @@ async def test_a_caller_that_leaves_does_not_end_the_command(start_shell: StartS
     caller.cancel()
     await asyncio.gather(caller, return_exceptions=True)
     await write(shell, "go")
-    assert (await shell.wait(10)).output == "finished"
+    assert (await shell.wait(WAIT_SECONDS)).output == "finished"

@@ -1,18 +1,18 @@
 """What is never run, what is asked about, and what simply runs."""
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.runs.guard.commands import DANGEROUS, approval
+from stringd.runs.guard.commands import DANGEROUS, _judged, approval
 from stringd.runs.guard.guards import GuardDefaults, RunGuards
 from stringd.runs.guard.policy import SessionEntry, Subject
 from tests.requirements import proves
 from tests.runs.guard.shell import ordinary
 
-HOME = str(Path.home())
+HOME = "/home/ada"
 
 DENIED = [
     *("rm -rf /", "rm -fr ~", "rm -r -f $HOME", 'rm -rf "${HOME}"/', "rm -rf ~/*", "rm -rf //"),
@@ -97,6 +97,15 @@ RUN = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a line deletes depends on where the home is; ours may be anywhere."""
+    monkeypatch.setenv("HOME", HOME)
+    _judged.cache_clear()
+    yield
+    _judged.cache_clear()
+
+
 def verdict(line: str, *approved: str) -> str:
     guards = RunGuards()
     guard = guards.of("run_command")
@@ -119,6 +128,16 @@ def test_lines_that_may_be_anything_are_asked_about(line: str) -> None:
 @pytest.mark.parametrize("line", [*RUN, *ordinary.LINES])
 def test_ordinary_lines_run_unasked(line: str) -> None:
     assert verdict(line) == "allow"
+
+
+@pytest.mark.parametrize("line", ["find /tmp -mtime +7 -delete", "rm -rf /tmp", "rm -rf /tmp/*"])
+def test_what_would_delete_the_home_is_not_run_unasked(
+    monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    assert verdict(line) == "allow"
+    monkeypatch.setenv("HOME", "/tmp/ada")
+    _judged.cache_clear()
+    assert verdict(line) != "allow"
 
 
 # Ways to put a line into another without changing what it does.
