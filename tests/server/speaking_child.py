@@ -86,7 +86,8 @@ def detach() -> None:
     if os.fork():
         os._exit(0)
     os.set_inheritable(writing, True)
-    os.execve(sys.executable, [sys.executable, "-P", *sys.argv[:5]], {"HOME": os.environ["HOME"]})
+    kept = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
+    os.execve(sys.executable, [sys.executable, "-P", *sys.argv[:5]], kept)
 
 
 def main() -> None:

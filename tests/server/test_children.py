@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from stringd.client import AsyncRuns
 from stringd.system.peers import kernel_can_say
+from stringd.wire.runs.messages import RequestPermission
 from tests.requirements import proves
 from tests.runs.support import Json, Watcher, scripted, sequential, strategy, watching
 from tests.support.daemon import Daemon, free_port
@@ -98,6 +100,39 @@ def decided(daemon: Daemon, run_id: str) -> list[tuple[str, str, int]]:
 
 
 @proves("TRUST-12")
+async def test_a_tool_of_a_run_decides_nothing(
+    served: tuple[Daemon, int, User], tmp_path: Path
+) -> None:
+    """A run starts a program that tries to grant what another run asks for."""
+    daemon, _, _ = served
+    reading = {**scripted(READING, "fine"), "tools": ["read_file"]}
+    asking_run, trying_run = f"asks-{tmp_path.name}", f"tries-{tmp_path.name}"
+    async with asking(daemon.port, strategy_file(tmp_path, reading), asking_run) as (owner, asked):
+        words = (sys.executable, "-P", CHILD, "ws", daemon.port, asking_run, asked)
+        command = {"name": "run_command", "args": {"command": shlex.join(map(str, words))}}
+        trying = {**scripted({"tools": [command]}, "tried"), "tools": ["run_command"]}
+        path = tmp_path / "tries.yaml"
+        path.write_text(yaml.safe_dump(strategy(sequential("a"), a=trying)), "utf-8")
+        where = {"strategyPath": str(path), "cwd": str(tmp_path / "work")}
+        await owner.ask("prepare_run", runId=trying_run, **where)
+        await owner.send("start_run", runId=trying_run)
+        heard = await owner.until("request_permission", "strategy_completed")
+        if heard[-1]["type"] == "request_permission":
+            allowed = {"permissionRequestId": heard[-1]["requestId"], "decision": "allow"}
+            await owner.send("permission_decision", runId=trying_run, **allowed)
+            heard = await owner.until("strategy_completed")
+        assert heard[-1]["runId"] == trying_run
+        # Behind walls it does not even reach the daemon.
+        outcome = json.dumps(owner.seen)
+        assert "FORBIDDEN" in outcome or "ConnectionRefusedError" in outcome or "OSError" in outcome
+        await owner.send(
+            "permission_decision", runId=asking_run, permissionRequestId=asked, decision="deny"
+        )
+        assert (await owner.ended())["runId"] == asking_run
+    assert decided(daemon, asking_run) == [("deny", "human", os.getpid())]
+
+
+@proves("TRUST-12")
 @pytest.mark.parametrize("wire", ["mcp", "bridge"])
 async def test_a_child_answers_nothing_through_mcp(
     served: tuple[Daemon, int, User], tmp_path: Path, wire: str
@@ -118,6 +153,21 @@ async def test_a_child_answers_nothing_through_mcp(
     assert [(e["text"], e["source"], e["by"]["pid"]) for e in inputs] == [
         ("mine", "human", os.getpid())
     ]
+
+
+@proves("TRUST-12")
+async def test_what_a_script_decides_is_not_recorded_as_a_humans(
+    served: tuple[Daemon, int, User], tmp_path: Path
+) -> None:
+    daemon, _, _ = served
+    agent = {**scripted(READING, "fine"), "tools": ["read_file"]}
+    where = strategy_file(tmp_path, agent)
+    async with AsyncRuns(daemon.port) as runs:
+        run = await runs.run(where["strategyPath"], cwd=where["cwd"])
+        async for event in run:
+            if isinstance(event, RequestPermission):
+                await runs.decide(event, "deny")
+    assert decided(daemon, run.run_id) == [("deny", "program", os.getpid())]
 
 
 @proves("TRUST-12")

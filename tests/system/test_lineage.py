@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from stringd.system.environment import MARK as SHELL_MARK
 from stringd.system.lineage import is_descendant, outsider_holding, started_by_a_daemon
 
 HOLD = "import socket, sys; s = socket.socket(fileno=int(sys.argv[1])); print(flush=True); input()"
@@ -141,6 +142,10 @@ def test_a_process_knows_that_a_daemon_started_it(daemon: Daemon) -> None:
         print(int(started_by_a_daemon()), flush=True)
     """
     assert daemon.start(code) == 1
+
+
+@pytest.mark.skipif(SHELL_MARK in os.environ, reason="these tests run inside a bash topic")
+def test_a_process_that_no_daemon_started_knows_that_too() -> None:
     assert started_by_a_daemon() is False
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stringd.system.files import make_private_directory
+from stringd.system.peers import unix_peer
 
 
 class SocketRefusedError(Exception):
@@ -80,22 +81,24 @@ def _refuse_unless_stale(path: Path) -> None:
             f"no Unix socket at {path}: another file is there. "
             "Remove it, or choose another path with STRINGD_SOCKET."
         )
-    if _answers(path):
+    holder = _who_answers(path)
+    if holder is not None:
         raise SocketRefusedError(
-            f"no Unix socket at {path}: another daemon has it. "
+            f"no Unix socket at {path}: another daemon has it{holder}. "
             "Stop that one, or choose another path with STRINGD_SOCKET."
         )
 
 
-def _answers(path: Path) -> bool:
+def _who_answers(path: Path) -> str | None:
+    """The process behind a socket, for people to read; None when nobody is."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
             probe.connect(str(path))
         except OSError as error:
             # A full backlog is a sign of life.
-            return error.errno not in (errno.ECONNREFUSED, errno.ENOENT)
-        return True
+            return None if error.errno in (errno.ECONNREFUSED, errno.ENOENT) else ""
+        return f" (process {unix_peer(probe)[0]})"
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

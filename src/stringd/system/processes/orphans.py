@@ -50,9 +50,11 @@ def orphans_of(session: int, mark: str) -> list[ProcessEntry]:
 def collect(session: int, ended: set[int]) -> None:
     """Free the process table of orphans that were of a session or are known to have ended."""
     now = monotonic()
-    for orphan in _orphans():
-        if orphan.alive:
-            continue
+    dead = [orphan for orphan in _orphans() if not orphan.alive]
+    # What others have collected meanwhile need not be remembered.
+    for gone in _seen_dead.keys() - {(orphan.pid, orphan.started) for orphan in dead}:
+        del _seen_dead[gone]
+    for orphan in dead:
         since = _seen_dead.setdefault((orphan.pid, orphan.started), now)
         known = orphan.session == session or orphan.pid in ended
         if known or now - since > _ABANDONED_SECONDS:
