@@ -129,7 +129,11 @@ def cage(kind: Kind) -> Iterator[Cage | str]:
     if not isinstance(walls, Bubblewrap | Landlock):
         yield walls.reason
         return
-    with _tree(kind) as base:
+    parent = _parent()
+    if parent is None:
+        yield "there is no directory outside /tmp to plant canaries in"
+        return
+    with _tree(kind, parent) as base:
         python = _python(kind.account)
         yield Cage(kind, walls, base, python) if python else "the other account has no Python"
 
@@ -162,11 +166,19 @@ def _user(account: str) -> dict[str, Any]:
     return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
+def _parent() -> Path | None:
+    """Outside /tmp, because every sandbox has a /tmp of its own; where others can look in, if we
+    are root and can be others.
+    """
+    shared = (Path("/srv"), Path("/opt"), Path("/var/lib"))
+    for each in (*shared, Path.home().resolve(), Path.cwd()):
+        if os.access(each, os.W_OK) and not each.is_relative_to("/tmp"):
+            return each
+    return None
+
+
 @contextmanager
-def _tree(kind: Kind) -> Iterator[Path]:
-    """Outside /tmp, because every sandbox has a /tmp of its own."""
-    parents = (Path("/srv"), Path("/opt")) if os.geteuid() == 0 else (Path.home(),)
-    parent = next(each for each in parents if each.is_dir())
+def _tree(kind: Kind, parent: Path) -> Iterator[Path]:
     base = Path(tempfile.mkdtemp(prefix="stringd-canaries-", dir=parent)).resolve()
     try:
         _plant(base)

@@ -69,6 +69,8 @@ def main() -> "NoReturn":
             _join(request.options["cgroup"], request.limits)
         walls = Walls(request, temporary)
     except OSError as error:
+        if made:
+            _remove(temporary)
         _give_up(f"the walls cannot be made: {error}", CANNOT_RUN)
 
     def command() -> "NoReturn":
