@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mcp import Client
 
 pytestmark = pytest.mark.anyio
-pytest.importorskip("mcp")
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 MORTAL = ServerSpec("stdio", (sys.executable, str(mortal_server.__file__)), ENVIRONMENT)

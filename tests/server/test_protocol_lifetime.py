@@ -12,7 +12,7 @@ import pytest
 from stringd.server.settings import DEFAULT_PORT, load_settings
 from tests.requirements import proves
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
-from tests.support.http import Blocked, User, Wire, message, request
+from tests.support.http import Blocked, User, Wire, events, message, request
 
 
 @proves("HEALTH-01", "HEALTH-02", "TRUST-04")
@@ -82,8 +82,10 @@ def test_a_command_that_does_not_finish_is_ended(tmp_path: Path) -> None:
         user = User(daemon.port, "default", tmp_path / "home")
         with Blocked(user) as blocked:
             assert daemon.stop() == 0
-            names = blocked.wire.rest()
-    assert b"event: head" in names or names == b""
+            said = events(blocked.wire.body(blocked.headers))
+    assert [name for name, _ in said] == ["head", "content", "done"]
+    assert (said[0][1]["ok"], said[0][1]["code"]) == (False, "EXIT_1")
+    assert said[1][1].endswith("(no output)\n[killed by SIGHUP]")
 
 
 @proves("HEALTH-04")

@@ -1,5 +1,8 @@
 """Settings from the environment and the command line."""
 
+import re
+from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 
 from stringd.server.settings import VARIABLES, SettingsError, load_settings, parse_port
 
+TESTS = Path(__file__).parents[1]
 MILLISECONDS = [name for name in VARIABLES if name.endswith("_MS")]
 
 
@@ -22,26 +26,71 @@ def test_nothing_set_means_the_defaults() -> None:
     assert settings.allow_origins == ()
 
 
-def test_every_variable_is_read() -> None:
-    settings = load_settings(
-        {
-            "STRINGD_PORT": " 4000 ",
-            "STRINGD_DATA_DIR": "/data",
-            "STRINGD_LOG": "1",
-            "STRINGD_ALLOW_ORIGINS": " https://a , ,https://b",
-            "STRINGD_QUEUE_TIMEOUT_MS": "1500",
-            "STRINGD_BASH_TIMEOUT_MS": "2000",
-            "STRINGD_BASH_QUIET_MS": "300",
-            "STRINGD_ACTION_TIMEOUT_MS": "4000",
-            "STRINGD_SHOW_SECRETS": "yes",
-        }
-    )
-    assert (settings.port, settings.data_dir, settings.log) == (4000, Path("/data"), True)
-    assert settings.allow_origins == ("https://a", "https://b")
-    assert settings.queue_timeout == 1.5
-    assert (settings.runtime.bash_timeout, settings.runtime.bash_quiet) == (2, 0.3)
+READ: dict[str, tuple[str, str, object]] = {
+    "STRINGD_PORT": (" 4000 ", "port", 4000),
+    "STRINGD_DATA_DIR": ("/data", "data_dir", Path("/data")),
+    "STRINGD_LOG": ("1", "log", True),
+    "STRINGD_ALLOW_ORIGINS": (
+        " https://a , ,https://b",
+        "allow_origins",
+        ("https://a", "https://b"),
+    ),
+    "STRINGD_ORIGINS": ("strict", "strict_origins", True),
+    "STRINGD_SOCKET": ("/run/s", "socket", Path("/run/s")),
+    "STRINGD_QUEUE_TIMEOUT_MS": ("1500", "queue_timeout", 1.5),
+    "STRINGD_MCP_HOLD_MS": ("100", "mcp_hold", 0.1),
+    "STRINGD_BASH_TIMEOUT_MS": ("2000", "runtime.bash_timeout", 2.0),
+    "STRINGD_BASH_QUIET_MS": ("300", "runtime.bash_quiet", 0.3),
+    "STRINGD_ACTION_TIMEOUT_MS": ("4000", "runtime.cli_action_timeout", 4.0),
+    "STRINGD_SHOW_SECRETS": ("yes", "runtime.show_secrets", True),
+    "STRINGD_SECRETS": ("keyring", "runtime.use_keyring", True),
+    "STRINGD_HTTP_LOADING": ("0", "runtime.http_loading", False),
+    "STRINGD_GITHUB_API": ("https://g.example", "runtime.github_api", "https://g.example"),
+    "STRINGD_TEMPLATE_FILTERS": ("env, file", "runs.template_filters", ("env", "file")),
+    "STRINGD_CONCURRENT_BROADCAST": ("on", "runs.concurrent_broadcast", True),
+    "STRINGD_MODEL_OVERRIDE": ("demo/echo", "runs.model_override", "demo/echo"),
+    "STRINGD_RUN_APPROVE_COMMANDS": ("^make\n\n rm ", "runs.approve_commands", ("^make", "rm")),
+    "STRINGD_RUN_MAX_TOKENS": ("5", "runs.max_tokens", 5),
+    "STRINGD_RUN_MAX_TOOL_CALLS": ("6", "runs.max_tool_calls", 6),
+    "STRINGD_RUN_TIMEOUT_MS": ("7000", "runs.max_seconds", 7.0),
+    "STRINGD_RUN_PROMPT_TIMEOUT_MS": ("8000", "runs.prompt_seconds", 8.0),
+    "STRINGD_RUN_MAX_CONCURRENT": ("9", "runs.max_running", 9),
+    "STRINGD_MODEL_CATALOG": ("off", "runs.catalog_url", None),
+    "STRINGD_RUN_EVENTS_KEEP": ("10", "runs.keep_events", 10),
+}
+"""Each variable: a value, the setting it becomes, and what that is then."""
+
+
+def test_no_variable_is_forgotten_here() -> None:
+    assert set(READ) == set(VARIABLES)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_every_variable_is_read(name: str) -> None:
+    value, setting, expected = READ[name]
+    of = attrgetter(setting)
+    assert of(load_settings({name: value})) == expected
+    assert of(load_settings({})) != expected
+
+
+def test_both_kinds_of_actions_and_of_secrets_have_one_setting() -> None:
+    settings = load_settings({"STRINGD_ACTION_TIMEOUT_MS": "4000", "STRINGD_SECRETS": "keyring"})
     assert (settings.runtime.http_action_timeout, settings.runtime.cli_action_timeout) == (4, 4)
-    assert settings.runtime.show_secrets is True
+    assert settings.runs.use_keyring
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+def test_every_variable_reaches_a_daemon_in_some_test(name: str) -> None:
+    """A setting that is read and then ignored would pass every test above."""
+    uses = re.compile(rf"{name}=|[\"']{name}[\"']: ")
+    here = {Path(__file__), *TESTS.rglob("requirements.py")}
+    found = [path for path in TESTS.rglob("*.py") if path not in here and uses.search(text(path))]
+    assert found, f"no test starts a daemon with {name}"
+
+
+@cache
+def text(path: Path) -> str:
+    return path.read_text("utf-8")
 
 
 def test_the_shorter_names_count_where_ours_are_unset() -> None:

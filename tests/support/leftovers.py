@@ -7,6 +7,7 @@ cause. So each test is asked when it ends, and the one that left something fails
 import gc
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -78,7 +79,13 @@ class Snapshot:
 
     def _new_sockets(self) -> list[tuple[int, str]]:
         known = set(self._sockets.values())
-        return [(number, name) for number, name in _sockets().items() if name not in known]
+        now = _sockets()
+        new = [(number, name) for number, name in now.items() if name not in known]
+        if not new:
+            return []
+        # What a server of a wider fixture accepted is that server's.
+        lasting = {_address(number) for number, name in now.items() if name in known} - {None}
+        return [(number, name) for number, name in new if _address(number) not in lasting]
 
     def _processes(self) -> list[Process]:
         # The kernel counts upwards: the same number means that nobody started anything.
@@ -140,3 +147,10 @@ def _sockets() -> dict[int, str]:
             if target.startswith("socket:"):
                 found[int(name)] = target
     return found
+
+
+def _address(number: int) -> object:
+    """Where a TCP socket is on our side: the listener and what it accepted have the same."""
+    with socket.socket(fileno=os.dup(number)) as same:
+        inet = same.family in (socket.AF_INET, socket.AF_INET6)
+        return same.getsockname() if inet and same.type == socket.SOCK_STREAM else None

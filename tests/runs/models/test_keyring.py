@@ -12,7 +12,6 @@ from tests.runs.models.servers import model_server
 from tests.runs.support import Json, Watcher, sequential, strategy
 from tests.support.daemon import Daemon
 
-pytest.importorskip("keyrings.alt.file", reason="keyrings.alt is not installed")
 pytestmark = pytest.mark.anyio
 
 KEY = "sk-kept-in-the-keyring-1234"

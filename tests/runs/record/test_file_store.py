@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from stringd.runs.record.events import Ending, RunCompleted, RunStarted
 from stringd.runs.record.file_store import FileRunStore
 from stringd.system.clock import timestamp
 from tests.requirements import proves
+from tests.support.daemon import WAIT_SECONDS
 
 
 def started(name: str = "S", ts: str | None = None) -> RunStarted:
@@ -141,8 +143,34 @@ def test_a_full_disk_is_logged_and_fails_nothing(
 
 
 @pytest.mark.anyio
-async def test_sync_waits_for_the_disk_and_unknown_runs_need_none(store: FileRunStore) -> None:
+async def test_sync_waits_for_the_disk(
+    store: FileRunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, written = threading.Event(), threading.Event()
+    files: list[Path] = []
+
+    def slow_disk(fd: int) -> None:
+        files.append(Path(f"/proc/self/fd/{fd}").readlink())
+        asked.set()
+        assert written.wait(WAIT_SECONDS)
+
+    monkeypatch.setattr(os, "fdatasync", slow_disk)
     store.append("r", started())
-    await store.sync("r")
+    syncing = asyncio.create_task(store.sync("r"))
+    assert await asyncio.to_thread(asked.wait, WAIT_SECONDS)
+    assert not syncing.done()
+    written.set()
+    await syncing
+    assert files == [tmp_path / "runs" / "r.jsonl"]
+    store.close()
+
+
+@pytest.mark.anyio
+async def test_there_is_nothing_to_wait_for_of_an_unknown_run(
+    store: FileRunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", files.append)
     await store.sync("nobody")
     store.close()
+    assert files == []

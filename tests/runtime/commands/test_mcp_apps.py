@@ -11,8 +11,6 @@ from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
 from tests.support.daemon import WAIT_SECONDS, free_port
 
-pytest.importorskip("mcp")
-
 SERVER = Path(__file__).parents[3] / "examples" / "apps" / "mcp" / "server.py"
 GUARDED = """
 import sys

@@ -43,7 +43,7 @@ async def test_read_gets_a_typed_line(shell: Shell) -> None:
 
 
 async def _waiting_note(shell: Shell) -> str:
-    reply = await shell.wait(WAIT_SECONDS)
+    reply = await shell.wait(0.01)
     assert reply.ending is ShellEnding.WAITING
     return reply.notes[0]
 

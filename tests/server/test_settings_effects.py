@@ -1,0 +1,117 @@
+"""Settings of runs and secrets, from the environment of a real daemon to what they change.
+
+The other settings are proved so where their subject is tested; `test_settings.py` counts them all.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.runs.support import Json, Watcher, scripted, sequential, strategy, watching
+from tests.support.daemon import Daemon
+from tests.support.person import Person
+
+pytestmark = pytest.mark.anyio
+
+CALL = {"tools": [{"name": "todo_get", "args": {}}]}
+COMMAND = {"tools": [{"name": "run_command", "args": {"command": "make nothing"}}]}
+HUMAN = {"type": "user"}
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """A daemon with every limit that several tests can share."""
+    with Daemon(
+        tmp_path_factory.mktemp("strict"),
+        STRINGD_RUN_MAX_TOKENS="500",
+        STRINGD_RUN_MAX_TOOL_CALLS="2",
+        STRINGD_RUN_MAX_CONCURRENT="1",
+        STRINGD_RUN_APPROVE_COMMANDS="^make",
+        STRINGD_SHOW_SECRETS="1",
+    ) as running:
+        yield running
+
+
+async def start(daemon: Daemon, watcher: Watcher, run_id: str, agent: Json) -> None:
+    path = daemon.directory / f"{run_id}.yaml"
+    path.write_text(yaml.safe_dump(strategy(sequential("a"), a=agent)), "utf-8")
+    await watcher.ask("prepare_run", runId=run_id, strategyPath=str(path))
+    await watcher.send("start_run", runId=run_id)
+
+
+@pytest.mark.parametrize(
+    ("run_id", "agent", "text"),
+    [
+        ("tokens", scripted("word " * 1000), "tokens; its budget is 500"),
+        ("calls", {**scripted(CALL, CALL, CALL, "x"), "tools": ["todo_get"]}, "made 2 tool calls"),
+    ],
+)
+async def test_a_run_ends_at_the_limits_of_its_owner(
+    strict: Daemon, run_id: str, agent: Json, text: str
+) -> None:
+    async with watching(strict.port) as watcher:
+        await start(strict, watcher, run_id, agent)
+        ended = await watcher.ended()
+    assert ended["error"]["code"] == "BUDGET_EXCEEDED"
+    assert text in ended["error"]["message"]
+
+
+async def test_a_run_ends_when_its_time_is_up(tmp_path: Path) -> None:
+    with Daemon(tmp_path, STRINGD_RUN_TIMEOUT_MS="200") as daemon:
+        async with watching(daemon.port) as watcher:
+            await start(daemon, watcher, "time", scripted({"text": "x", "delayMs": 600_000}))
+            ended = await watcher.ended()
+    assert ended["error"]["code"] == "BUDGET_EXCEEDED"
+    assert "took 0.2 s" in ended["error"]["message"]
+
+
+async def test_the_owner_is_asked_about_commands_of_their_list(strict: Daemon) -> None:
+    async with watching(strict.port) as watcher:
+        await start(strict, watcher, "asks", {**scripted(COMMAND, "end"), "tools": ["run_command"]})
+        asked = (await watcher.until("request_permission", "strategy_completed"))[-1]
+        assert (asked["operation"], asked["resource"]) == ("fs.exec", "make nothing")
+        await watcher.send("stop_run", runId="asks")
+        await watcher.ended()
+
+
+async def test_no_more_runs_work_at_once_than_the_owner_allows(strict: Daemon) -> None:
+    async with watching(strict.port) as watcher:
+        await start(strict, watcher, "first", HUMAN)
+        await watcher.until("request_input")
+        await start(strict, watcher, "second", HUMAN)
+        listed = await watcher.ask("list_strategies")
+        waiting = {run["runId"]: run.get("queuePosition") for run in listed["runs"]}
+        assert (waiting["first"], waiting["second"]) == (None, 1)
+        for run_id in ("second", "first"):
+            await watcher.send("stop_run", runId=run_id)
+            await watcher.ended()
+
+
+async def test_only_the_newest_runs_keep_their_events(tmp_path: Path) -> None:
+    events = tmp_path / "data" / "runs" / "events"
+    with Daemon(tmp_path, STRINGD_RUN_EVENTS_KEEP="1") as daemon:
+        async with watching(daemon.port) as watcher:
+            for run_id in ("older", "newer"):
+                await start(daemon, watcher, run_id, scripted("hello"))
+                await watcher.ended()
+        daemon.stop()
+        assert all(lines(events / f"{run_id}.jsonl") > 1 for run_id in ("older", "newer"))
+        # Events are forgotten when a daemon starts, and every hour.
+        daemon.start()
+        async with watching(daemon.port) as watcher:
+            while lines(events / "older.jsonl") > 1:
+                await watcher.ask("ping")
+        assert lines(events / "newer.jsonl") > 1
+
+
+def lines(path: Path) -> int:
+    return len(path.read_bytes().splitlines())
+
+
+def test_secrets_are_shown_to_an_owner_who_wants_to_see_them(
+    strict: Daemon, tmp_path: Path
+) -> None:
+    owner = Person(strict.port, "owner", tmp_path / "home")
+    assert owner.gets('/set $TOKEN = "secret-value"') == '$TOKEN = "secret-value" (global)'
