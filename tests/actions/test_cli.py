@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stringd.actions.cli import CommandEnding, RunningCommand, command_environment
+from stringd.actions.cli import RunningCommand, command_environment
 from stringd.actions.errors import ActionError
+from stringd.system.command import CommandEnding
 from tests.runtime.shell.support import alive
 from tests.support.daemon import WAIT_SECONDS
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from stringd.actions.binding import Bound, bind, needs_arguments, read_arguments
-from stringd.actions.cli import CommandEnding, CommandOutput, RunningCommand, command_environment
+from stringd.actions.cli import CommandOutput, RunningCommand, command_environment
 from stringd.actions.command_line import command_for
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
@@ -22,6 +22,7 @@ from stringd.actions.shell_text import HOME_NAME, ShellCommand
 from stringd.actions.templates import Inputs
 from stringd.documents import Action, html_to_markdown
 from stringd.net.fetch import Fetched, FetchError, FetchRequest
+from stringd.system.command import CommandEnding
 
 SHOWN_BODY: Final = 500
 LARGE_HTML: Final = 256 * 1024

@@ -1,7 +1,6 @@
 """Liquid prompt templates. Reading the environment, files or commands needs the owner's leave."""
 
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +8,7 @@ from typing import Any, Final
 from stringd.runs.errors import ExecutionError
 from stringd.runs.guard.commands import DANGEROUS
 from stringd.runs.tools.environment import child_environment
+from stringd.system.command import output_of
 
 GUARDED_FILTERS: Final = ("env", "file", "exec")
 # A prompt waits for this command at every call; longer is a mistake.
@@ -85,18 +85,10 @@ def _exec(command: object) -> str:
     if refused:
         raise ExecutionError(f"Template command is denied by deny-commands: {refused[0]}")
     try:
-        done = subprocess.run(
-            ["/bin/sh", "-c", str(command)],
-            capture_output=True,
-            text=True,
-            timeout=_EXEC_SECONDS,
-            stdin=subprocess.DEVNULL,
-            env=child_environment({}),
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        output = output_of(["/bin/sh", "-c", str(command)], child_environment({}), _EXEC_SECONDS)
+    except TimeoutError:
         raise ExecutionError(f"Template command took over {_EXEC_SECONDS} s: {command}") from None
-    output = done.stdout.strip()
+    output = output.strip()
     if not output:
         raise ExecutionError(f"Template command printed nothing: {command}")
     return output

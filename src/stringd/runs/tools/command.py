@@ -1,11 +1,9 @@
 """`run_command`: a shell command in its own process group, with a time limit."""
 
-import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Annotated, Any, Final
@@ -19,13 +17,12 @@ from stringd.runs.tools.environment import child_environment
 from stringd.runs.tools.files import disk
 from stringd.runs.tools.files.list import check_folder
 from stringd.runs.tools.output import ToolFailure, ToolOutput
+from stringd.system.command import Command, CommandEnding
 
 MAX_STREAM: Final = 1024 * 1024
 # What the model reads of each stream; all of it would crowd out everything else.
 _SHOWN: Final = 100_000
 _GRACE_SECONDS: Final = 5.0
-# When the shell is gone, what its background jobs still print is not waited for.
-_LINGER_SECONDS: Final = 0.5
 
 
 class RunCommandArguments(Arguments, frozen=True):
@@ -42,12 +39,11 @@ class Stream:
     data: bytearray = field(default_factory=bytearray)
     truncated: bool = False
 
-    async def fill(self, reader: asyncio.StreamReader) -> None:
-        while chunk := await reader.read(65536):
-            self.data += chunk
-            if len(self.data) > MAX_STREAM:
-                self.truncated = True
-                del self.data[: len(self.data) - MAX_STREAM]
+    def feed(self, chunk: bytes) -> None:
+        self.data += chunk
+        if len(self.data) > MAX_STREAM:
+            self.truncated = True
+            del self.data[: len(self.data) - MAX_STREAM]
 
     def text(self) -> str:
         return self.data.decode("utf-8", "replace")
@@ -55,22 +51,14 @@ class Stream:
 
 @dataclass
 class Ended:
-    """How a command ended."""
+    """How a command ended; `exit_code` is None when a signal ended it."""
 
     stdout: Stream = field(default_factory=Stream)
     stderr: Stream = field(default_factory=Stream)
-    returncode: int = 0
+    exit_code: int | None = None
+    signal: str | None = None
     timed_out: bool = False
     seconds: float = 0.0
-
-    @property
-    def signal(self) -> str | None:
-        if self.returncode >= 0:
-            return None
-        try:
-            return signal.Signals(-self.returncode).name
-        except ValueError:
-            return f"SIG{-self.returncode}"
 
 
 class RunCommand(BuiltInTool[RunCommandArguments]):
@@ -103,96 +91,32 @@ async def execute(
 ) -> Ended:
     """Run it to its end, or to the time limit; whatever is left of it is killed."""
     shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"  # noqa: ASYNC240, PTH110
-    began, ended = monotonic(), Ended()
-    async with _pipe(ended.stdout) as stdout, _pipe(ended.stderr) as stderr:
-        with disk.open_folder(place.real) as folder:
-            process = await asyncio.create_subprocess_exec(
-                shell,
-                "-c",
-                "--",
-                command,
-                # Where the folder is by now does not matter; the one that was allowed is open.
-                cwd=f"/proc/self/fd/{folder}" if sys.platform == "linux" else place.real,
-                env=environment,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=stdout.end,
-                stderr=stderr.end,
-                start_new_session=True,
-            )
-        try:
-            stdout.close_end()
-            stderr.close_end()
-            ended.timed_out = not await _wait(process, limit)
-            if ended.timed_out:
-                await _terminate(process)
-            await asyncio.wait((stdout.reading, stderr.reading), timeout=_LINGER_SECONDS)
-        finally:
-            _signal_group(process, signal.SIGKILL)
-            with suppress(asyncio.CancelledError):
-                await asyncio.shield(process.wait())
-    ended.returncode = process.returncode or 0
-    ended.seconds = monotonic() - began
-    return ended
-
-
-@dataclass
-class _Pipe:
-    """`end` is the child's; `reading` is done when nobody can write any more."""
-
-    end: int
-    reading: "asyncio.Task[None]"
-
-    def close_end(self) -> None:
-        if self.end >= 0:
-            os.close(self.end)
-            self.end = -1
-
-
-@asynccontextmanager
-async def _pipe(stream: Stream) -> AsyncIterator[_Pipe]:
-    """A pipe of our own: asyncio's would keep `wait` waiting for what background jobs hold open."""
-    ours, theirs = os.pipe()
-    reader = asyncio.StreamReader()
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb", 0)
-    )
-    pipe = _Pipe(theirs, asyncio.create_task(stream.fill(reader)))
-    try:
-        yield pipe
-    finally:
-        pipe.close_end()
-        pipe.reading.cancel()
-        transport.close()
-
-
-async def _wait(process: asyncio.subprocess.Process, limit: float) -> bool:
-    try:
-        async with asyncio.timeout(limit):
-            await process.wait()
-    except TimeoutError:
-        return False
-    return True
-
-
-async def _terminate(process: asyncio.subprocess.Process) -> None:
-    _signal_group(process, signal.SIGTERM)
-    if not await _wait(process, _GRACE_SECONDS):
-        _signal_group(process, signal.SIGKILL)
-        await process.wait()
-
-
-def _signal_group(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """The child leads its own session, so its id names its whole group."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+    began, result = monotonic(), Ended()
+    # Where the folder is by now does not matter; the one that was allowed is open.
+    with disk.open_folder(place.real) as folder:
+        running = Command(
+            (shell, "-c", "--", command),
+            environment=environment,
+            directory=folder,
+            out=result.stdout.feed,
+            err=result.stderr.feed,
+            ends_by=signal.SIGTERM,
+        )
+    ended = await running.wait(limit, _GRACE_SECONDS)
+    result.timed_out = ended.ending is CommandEnding.TIMED_OUT
+    if ended.signal is None:
+        result.exit_code = ended.status
+    else:
+        result.signal = ended.signal.name
+    result.seconds = monotonic() - began
+    return result
 
 
 def _answer(command: str, place: WorkspacePath, ended: Ended, limit: float) -> ToolOutput:
-    killed = ended.signal is not None
     data = {
         "command": command,
         "cwd": str(place.real),
-        "exitCode": None if killed else ended.returncode,
+        "exitCode": ended.exit_code,
         "signal": ended.signal,
         "stdout": ended.stdout.text(),
         "stderr": ended.stderr.text(),
@@ -206,11 +130,11 @@ def _answer(command: str, place: WorkspacePath, ended: Ended, limit: float) -> T
 
 
 def _words(ended: Ended, limit: float) -> str:
-    good = ended.returncode == 0 and not ended.timed_out
+    good = ended.exit_code == 0 and not ended.timed_out
     lines = [f"STATUS: {'SUCCESS' if good else 'FAILED'}"]
     if ended.timed_out:
         lines.append(f"TIMED OUT after {limit:g} s; the command was ended")
-    how = f"SIGNAL: {ended.signal}" if ended.signal else f"EXIT CODE: {ended.returncode}"
+    how = f"SIGNAL: {ended.signal}" if ended.signal else f"EXIT CODE: {ended.exit_code}"
     lines += [how, "STDOUT:", _tail(ended.stdout), "STDERR:", _tail(ended.stderr)]
     return "\n".join(lines)
 

@@ -62,11 +62,14 @@ def start_child(
     argv: Sequence[str],
     *,
     environment: Mapping[str, str],
-    cwd: str,
+    cwd: str | int,
     files: tuple[int, int, int],
     terminal: int | None = None,
 ) -> ChildProcess:
-    """Run `argv` with `files` as 0, 1 and 2; `terminal` becomes its controlling terminal."""
+    """Run `argv` with `files` as 0, 1 and 2; `terminal` becomes its controlling terminal.
+
+    `cwd` is a path or the descriptor of an open directory. Raises `OSError`.
+    """
     # First here: orphans of a child that is gone come to us.
     adopt_orphans()
     pid = os.fork()
@@ -76,6 +79,37 @@ def start_child(
             _become(argv, environment, cwd, files, terminal)
         finally:
             os._exit(_COULD_NOT_START)
+    return _watched(pid)
+
+
+def spawn_child(
+    argv: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    cwd: str | int,
+    files: tuple[int, int, int],
+) -> ChildProcess:
+    """Like `start_child`, without copying our memory; the child adopts no orphans.
+
+    Raises `OSError`, or `ValueError` for text no program can take.
+    """
+    import subprocess
+
+    process = subprocess.Popen(
+        list(argv),
+        stdin=files[0],
+        stdout=files[1],
+        stderr=files[2],
+        cwd=f"/proc/self/fd/{cwd}" if isinstance(cwd, int) else cwd,
+        env=_with_directory(environment, cwd),
+        start_new_session=True,
+    )
+    # Its end is ours to collect.
+    process.returncode = 0
+    return _watched(process.pid)
+
+
+def _watched(pid: int) -> ChildProcess:
     try:
         return ChildProcess(pid)
     except OSError:
@@ -85,10 +119,15 @@ def start_child(
         raise
 
 
+def _with_directory(environment: Mapping[str, str], cwd: str | int) -> dict[str, str]:
+    # A shell keeps the name it was sent to, which may lead over links.
+    return dict(environment) if isinstance(cwd, int) else {**environment, "PWD": cwd}
+
+
 def _become(
     argv: Sequence[str],
     environment: Mapping[str, str],
-    cwd: str,
+    cwd: str | int,
     files: tuple[int, int, int],
     terminal: int | None,
 ) -> NoReturn:
@@ -103,5 +142,4 @@ def _become(
     os.chdir(cwd)
     for target, source in enumerate(files):
         os.dup2(source, target)
-    # A shell keeps the name it was sent to, which may lead over links.
-    os.execve(argv[0], list(argv), {**environment, "PWD": cwd})  # noqa: S606
+    os.execve(argv[0], list(argv), _with_directory(environment, cwd))  # noqa: S606

@@ -17,8 +17,13 @@ _ROUNDS: Final = 200
 _POLITE: Final[tuple[signal.Signals, ...]] = (signal.SIGHUP, signal.SIGTERM, signal.SIGCONT)
 
 
-async def end_tree(child: ChildProcess, mark: str, grace: float = GRACE_SECONDS) -> None:
-    """Ask all descendants to end, then kill what stays, then the child itself.
+async def end_tree(
+    child: ChildProcess,
+    mark: str,
+    grace: float = GRACE_SECONDS,
+    ends_by: signal.Signals = signal.SIGHUP,
+) -> None:
+    """Ask all descendants to end, then kill what stays, then the child itself by `ends_by`.
 
     The child stands still meanwhile: a shell must not go on to the next command of its line, and
     while it exists every orphan below it is handed to it and found.
@@ -27,8 +32,8 @@ async def end_tree(child: ChildProcess, mark: str, grace: float = GRACE_SECONDS)
     if not child.exited.done():
         child.send_signal(signal.SIGSTOP)
         ended = await _end_all(lambda: descendants(child.pid), grace)
-        # A hangup runs the shell's EXIT trap; whatever that starts is swept below.
-        child.send_signal(signal.SIGHUP)
+        # It runs the shell's EXIT trap; whatever that starts is swept below.
+        child.send_signal(ends_by)
         child.send_signal(signal.SIGCONT)
         await asyncio.wait({child.exited}, timeout=grace)
         child.send_signal(signal.SIGKILL)

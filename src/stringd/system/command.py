@@ -1,0 +1,234 @@
+"""Running one program to its end or to a time limit: no terminal, no input, nothing left behind.
+
+The program is an argument list, so a caller can wrap it (into a sandbox, say) before it comes
+here. What it prints goes to the caller's sinks as it arrives.
+"""
+
+import asyncio
+import os
+import secrets
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from stringd.system.environment import MARK
+from stringd.system.processes.child import ChildProcess, spawn_child, start_child
+from stringd.system.processes.tree import GRACE_SECONDS, end_tree
+
+Sink = Callable[[bytes], None]
+
+# When the program is gone, what its detached jobs still print is not waited for.
+_LINGER_SECONDS: Final = 0.5
+_READS_PER_TURN: Final = 16
+
+
+class CommandEnding(Enum):
+    """How a command ended."""
+
+    COMPLETED = auto()
+    TIMED_OUT = auto()
+    CLOSED = auto()
+    """Somebody closed it early."""
+
+
+class CommandEnded(NamedTuple):
+    """`status` is 128 + n when `signal` n ended the program."""
+
+    ending: CommandEnding
+    status: int
+    signal: signal.Signals | None
+
+
+class Command:
+    """A started program: await `wait`, or `close` it early.
+
+    Everything it started ends with it. With `keeps_detached`, processes that left its group live
+    on; such a program also starts faster, as nobody has to watch its descendants.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        directory: str | int,
+        out: Sink,
+        err: Sink | None = None,
+        keeps_detached: bool = False,
+        ends_by: signal.Signals = signal.SIGHUP,
+    ) -> None:
+        """Start `argv` in a directory, given by path or by an open descriptor.
+
+        Without `err` both streams go to `out`, in the order of arrival. `ends_by` is how the
+        program is asked to end. Raises `OSError`, or `ValueError` for text no program can take.
+        """
+        self._ends_by = ends_by
+        self._keeps_detached = keeps_detached
+        self._ending = CommandEnding.COMPLETED
+        self._closing: asyncio.Task[None] | None = None
+        self._mark = secrets.token_hex(16)
+        self._pipes: list[_Pipe] = []
+        environment = {**environment, MARK: self._mark}
+        ends: list[int] = []
+        nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for sink in (out,) if err is None else (out, err):
+                pipe = _Pipe(sink)
+                self._pipes.append(pipe)
+                ends.append(pipe.theirs)
+            start = spawn_child if keeps_detached else start_child
+            files = (nothing, ends[0], ends[-1])
+            self._child: ChildProcess = start(
+                argv, environment=environment, cwd=directory, files=files
+            )
+        except BaseException:
+            for pipe in self._pipes:
+                pipe.finish()
+            raise
+        finally:
+            for descriptor in (nothing, *ends):
+                os.close(descriptor)
+        for pipe in self._pipes:
+            pipe.listen()
+
+    @property
+    def ended(self) -> bool:
+        return self._child.exited.done()
+
+    async def wait(self, limit: float, grace: float = GRACE_SECONDS) -> CommandEnded:
+        """How it ended, at most `limit` seconds from now.
+
+        A program past its time has `grace` seconds to end when it is asked to.
+        """
+        patience = GRACE_SECONDS
+        try:
+            done, _ = await asyncio.wait({self._child.exited}, timeout=limit)
+            if not done:
+                self._ending, patience = CommandEnding.TIMED_OUT, grace
+        finally:
+            await self._end(patience)
+        return CommandEnded(self._ending, self._child.exited.result(), self._child.signal)
+
+    async def close(self) -> None:
+        """End it early; `wait` returns what there is."""
+        if not self.ended and self._closing is None:
+            self._ending = CommandEnding.CLOSED
+        await self._end(GRACE_SECONDS)
+
+    async def _end(self, grace: float) -> None:
+        # Whoever asks may go away; what was begun is finished.
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._finish(grace))
+        await asyncio.shield(self._closing)
+
+    async def _finish(self, grace: float) -> None:
+        try:
+            if self._keeps_detached:
+                await self._end_group(grace)
+            else:
+                await end_tree(self._child, self._mark, grace, self._ends_by)
+        finally:
+            for pipe in self._pipes:
+                pipe.finish()
+
+    async def _end_group(self, grace: float) -> None:
+        if not self.ended:
+            self._signal_group(signal.SIGTERM)
+            await asyncio.wait({self._child.exited}, timeout=grace)
+            self._signal_group(signal.SIGKILL)
+            await self._child.exited
+        # What it printed last is still in the pipe; a detached job may hold it open for ever.
+        await asyncio.wait([pipe.drained for pipe in self._pipes], timeout=_LINGER_SECONDS)
+        self._signal_group(signal.SIGKILL)
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        """The child leads its own session, so its id names its whole group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, number)
+
+
+class _Pipe:
+    """One stream. `drained` is done when nobody can write to it any more."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._loop = asyncio.get_running_loop()
+        self.drained: asyncio.Future[None] = self._loop.create_future()
+        self._ours, self.theirs = os.pipe()
+        os.set_blocking(self._ours, False)
+
+    def listen(self) -> None:
+        self._loop.add_reader(self._ours, self._readable)
+
+    def finish(self) -> None:
+        """Take what is still there and close our end."""
+        if self._ours < 0:
+            return
+        while self._read():
+            pass
+        self._loop.remove_reader(self._ours)
+        os.close(self._ours)
+        self._ours = -1
+
+    def _readable(self) -> None:
+        for _ in range(_READS_PER_TURN):
+            if not self._read():
+                return
+
+    def _read(self) -> bool:
+        try:
+            data = os.read(self._ours, 65536)
+        except (BlockingIOError, InterruptedError):
+            return False
+        if not data:
+            self._loop.remove_reader(self._ours)
+            if not self.drained.done():
+                self.drained.set_result(None)
+            return False
+        self._sink(data)
+        return True
+
+
+async def ask_program(
+    argv: Sequence[str], question: bytes, environment: Mapping[str, str]
+) -> bytes:
+    """What a helper program of our own prints in answer to its input; killed with the caller."""
+    child = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        answer, _ = await child.communicate(question)
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+    return answer
+
+
+def output_of(argv: Sequence[str], environment: Mapping[str, str], limit: float) -> str:
+    """What a short program prints, for callers outside the loop.
+
+    Raises `TimeoutError` or another `OSError`.
+    """
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=limit,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    return done.stdout.decode("utf-8", "replace")
