@@ -114,14 +114,14 @@ def _serve(folder: Path, ready: int) -> None:
     from stringd.gate.execute import Executor
     from stringd.gate.listener import Listener
     from stringd.gate.question import Question
+    from stringd.gate.requests import RequestHandler
     from stringd.gate.server import Server
-    from stringd.gate.session import Sessions
     from stringd.gate.watch import Watch
 
     class Agreeable:
         waiting = 0
 
-        def turn(self, _watch: Watch) -> AbstractContextManager[None]:
+        def turn(self, _watch: Watch, _caller: object = None) -> AbstractContextManager[None]:
             return nullcontext()
 
         def ask(self, _question: Question, _watch: Watch) -> Answer:
@@ -134,11 +134,11 @@ def _serve(folder: Path, ready: int) -> None:
             return
 
     listener = Listener(folder / "gate.sock")
-    sessions = Sessions(
+    handler = RequestHandler(
         Agreeable(), Executor(60, dict(os.environ)), AuditLog(folder / FILE_NAME), max_future=5
     )
     os.close(ready)
-    Server(listener.socket, sessions, lambda _: None).run()
+    Server(listener.socket, handler, lambda _: None).run()
 
 
 if __name__ == "__main__":

@@ -37,12 +37,32 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / FILE_NAME
 
 
-def test_tail_shows_records_without_their_escapes(log: Path) -> None:
+def test_tail_shows_a_request_in_one_line_without_its_escapes(log: Path) -> None:
     done = run("audit", "tail", "-n", "2", STRINGD_DATA_DIR=str(log.parent))
-    first, second = done.stdout.splitlines()
-    assert "received  a  privileged  echo $'\\x1b[2J' 'a b'" in first
-    assert "decision=denied  by=terminal  note=no\\x07" in second
+    started, asked = done.stdout.splitlines()
+    assert started.endswith("started     version: 1")
+    assert asked.endswith("denied      root  echo $'\\x1b[2J' 'a b'  note: no\\x07")
     assert done.returncode == 0
+
+
+def test_the_log_is_found_from_every_directory(tmp_path: Path) -> None:
+    (tmp_path / ".string").mkdir()
+    audit = AuditLog(tmp_path / ".string" / FILE_NAME)
+    audit.append("started", {"version": "1"})
+    audit.close()
+    for cwd in ("/", str(tmp_path)):
+        words = [sys.executable, "-m", "stringd", "gate", "audit", "verify"]
+        env = {name: value for name, value in os.environ.items() if name != "STRINGD_DATA_DIR"}
+        for more in ({}, {"STRINGD_DATA_DIR": ".stringd"}):
+            done = subprocess.run(
+                words,
+                cwd=cwd,
+                env=env | {"HOME": str(tmp_path)} | more,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.stdout.startswith("1 records, unbroken: "), done.stderr
 
 
 def test_tail_shows_as_many_records_as_it_is_asked_for(log: Path) -> None:
@@ -66,7 +86,7 @@ def test_verify_exits_1_and_names_the_first_broken_record(log: Path) -> None:
     log.write_text(log.read_text().replace("denied", "approved"))
     done = run("audit", "verify", STRINGD_DATA_DIR=str(log.parent))
     assert done.returncode == 1
-    assert done.stderr.startswith("line 3 is broken: its hash does not fit its content\n")
+    assert done.stderr.startswith("line 3 is broken: its hash does not match its content\n")
     as_json = json.loads(run("audit", "verify", "--json", "--file", str(log)).stdout)
     assert as_json["broken"]["line"] == 3
     assert (as_json["ok"], as_json["records"]) == (False, 2)
@@ -98,6 +118,8 @@ def test_a_missing_log_is_named(tmp_path: Path) -> None:
             "error: --forward-agent requires --host (no SSH session in local mode)",
         ),
         (["--no-confirm-unprivileged"], "error: --no-confirm-unprivileged: every command is asked"),
+        (["--unattended-eligible"], "error: --unattended-eligible: nothing runs unattended"),
+        (["--no-unattended-eligible", "--bogus"], "unknown option: --bogus"),
         (["--pkexec"], "error: --pkexec: privileged commands run through sudo"),
         (["--host", "x"], "error: --host: questions from other hosts are not supported yet"),
         (["--notify", "it's"], "error: the notify command cannot be read: No closing quotation"),

@@ -84,13 +84,15 @@ def test_json_prints_the_response_object(desk: Desk) -> None:
 def test_json_holds_when_nobody_answers(home: Path) -> None:
     done = run(home / "none.sock", "--json", "true")
     assert done.returncode == 1
-    assert json.loads(done.stdout)["message"].startswith("stringd gate is not running")
+    assert json.loads(done.stdout)["message"].startswith("could not connect to ")
 
 
 def test_a_gate_that_is_not_running_is_named_with_the_way_on(home: Path) -> None:
     done = run(home / "none.sock", "true")
     assert done.returncode == 1
-    assert done.stderr.startswith(b"error: stringd gate is not running (nothing answers at ")
+    assert done.stderr.startswith(
+        b"error: could not connect to %s: stringd gate is not running. " % bytes(home / "none.sock")
+    )
 
 
 def test_print_summarises_and_exits_0(desk: Desk) -> None:

@@ -103,7 +103,7 @@ async def test_cancelling_hangs_up_and_nothing_runs(home: Path) -> None:
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        await asyncio.to_thread(until, lambda: desk.sessions.slots.taken == 0)
+        await asyncio.to_thread(until, lambda: desk.handler.places.taken == 0)
         human.at_liberty.set()
     assert not (home / "ran").exists()
 

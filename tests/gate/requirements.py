@@ -50,6 +50,14 @@ ALL: list[Requirement] = [
     Requirement("GATE-ASK-07", "A denial can carry a note for the caller", "§12.3"),
     Requirement("GATE-ASK-08", "Every stage shows the file that will run", "§12.3"),
     Requirement("GATE-ASK-09", "The terminal is restored on every way out", "§12.2"),
+    Requirement(
+        "GATE-ASK-10", "After a question left by itself the next is armed later and says so", "A6"
+    ),
+    Requirement("GATE-ASK-11", "All that reaches the command can be read before y counts", "A2"),
+    Requirement("GATE-ASK-12", "A question has one place on the screen and is whole there", "A4"),
+    Requirement("GATE-ASK-13", "Nothing a caller sends can start a row of the screen", "A7"),
+    Requirement("GATE-ASK-14", "What others than root can still change is named", "A1"),
+    Requirement("GATE-ASK-15", "One caller can be denied as a whole, and takes few places", "A8"),
     Requirement("GATE-EXE-01", "No shell; children run in / with umask 077 and fds 0 to 2", "§11"),
     Requirement("GATE-EXE-02", "A signal death is exit code -1", "§11"),
     Requirement("GATE-EXE-03", "Each stream is capped at 16 MiB and flagged only beyond it", "§11"),
@@ -61,6 +69,9 @@ ALL: list[Requirement] = [
     Requirement(
         "GATE-EXE-07", "sudo is given -- before the command and asks on the terminal", "§11"
     ),
+    Requirement("GATE-EXE-08", "The file that was shown runs, whatever its path does", "A1"),
+    Requirement("GATE-EXE-09", "Only a sudo that root alone can change is ever run", "A5"),
+    Requirement("GATE-EXE-10", "The person can end what runs, and the caller is told", "§11"),
     Requirement("GATE-CTL-01", "ping answers pong and the version without a question", "§13"),
     Requirement("GATE-CTL-02", "stop ends an idle gate and is refused by a busy one", "§13"),
     Requirement(
@@ -72,5 +83,7 @@ ALL: list[Requirement] = [
     ),
     Requirement("GATE-AUD-02", "Without the record a privileged command does not run", "§22"),
     Requirement("GATE-AUD-03", "Refused requests are recorded too, a bounded number", "§22"),
+    Requirement("GATE-AUD-04", "A log removed, cut, changed or replaced never verifies", "A9"),
+    Requirement("GATE-AUD-05", "Requests that are withdrawn cannot fill the disk", "A9"),
     Requirement("GATE-CLI-01", "stringd request passes on output, status and refusals", "§15"),
 ]

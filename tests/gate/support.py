@@ -14,7 +14,7 @@ import termios
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,15 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from stringd.gate.audit import FILE_NAME, AuditLog
+from stringd.gate.callers import CallerId, caller_of
 from stringd.gate.decide import Answer, Event
 from stringd.gate.display import Line
 from stringd.gate.execute import Executor
 from stringd.gate.listener import Listener
+from stringd.gate.program import Program
 from stringd.gate.question import Question
+from stringd.gate.requests import RequestHandler
 from stringd.gate.server import Server
-from stringd.gate.session import Sessions
 from stringd.gate.turns import Turns
 from stringd.gate.watch import Watch
+from tests.gate.screen import Screen
 
 PATIENCE = float(os.environ.get("STRINGD_TEST_PATIENCE", "20"))
 QUESTION = "timeout, default=N)"
@@ -98,6 +101,7 @@ class Terminal:
 
     def __init__(self, argv: Sequence[str], env: dict[str, str], size: tuple[int, int]) -> None:
         self.master, slave = pty.openpty()
+        self._size = size
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.settings = termios.tcgetattr(slave)
         self.slave = slave
@@ -132,6 +136,15 @@ class Terminal:
             except OSError:
                 raise AssertionError(f"the program ended; the screen:\n{self.screen}") from None
             self.screen += data.decode(errors="replace")
+
+    def seen(self, *, wide: bool = False) -> Screen:
+        """The screen as far as it was read."""
+        return Screen(*self._size, wide=wide).feed(self.screen)
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Change the window's size; the program is told by the system."""
+        self._size = rows, columns
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def hang_up(self) -> None:
         """Close the window."""
@@ -220,8 +233,8 @@ class Human:
     def waiting(self) -> int:
         return self._turns.waiting
 
-    def turn(self, watch: Watch) -> AbstractContextManager[None]:
-        return self._turns.take(watch)
+    def turn(self, watch: Watch, caller: Hashable = None) -> AbstractContextManager[None]:
+        return self._turns.take(watch, caller)
 
     def ask(self, question: Question, watch: Watch) -> Answer:
         self.asked.append(question)
@@ -243,14 +256,20 @@ class Desk:
     path: Path
     human: Human
     server: Server
-    sessions: Sessions
+    handler: RequestHandler
     audit: Path
     log: list[str]
 
 
 @contextmanager
 def serving(
-    folder: Path, human: Human, *, at_liberty: bool = True, exec_timeout: int = 30
+    folder: Path,
+    human: Human,
+    *,
+    at_liberty: bool = True,
+    exec_timeout: int = 30,
+    sudo: Program | None = None,
+    identify: Callable[[int, int], CallerId] = caller_of,
 ) -> Iterator[Desk]:
     """Serve on a thread until the block ends."""
     if at_liberty:
@@ -260,20 +279,22 @@ def serving(
     log: list[str] = []
     servers: list[Server] = []
     audit = AuditLog(folder / FILE_NAME)
-    sessions = Sessions(
+    handler = RequestHandler(
         human,
         Executor(exec_timeout, dict(os.environ)),
         audit,
         max_future=5,
         stop=lambda: servers[0].leave(),
         log=log.append,
+        sudo=None if sudo is None else lambda: sudo,
+        identify=identify,
     )
-    server = Server(listener.socket, sessions, log.append)
+    server = Server(listener.socket, handler, log.append)
     servers.append(server)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        yield Desk(path, human, server, sessions, folder / FILE_NAME, log)
+        yield Desk(path, human, server, handler, folder / FILE_NAME, log)
     finally:
         server.leave()
         thread.join(PATIENCE)

@@ -48,7 +48,7 @@ def test_y_runs_the_command_and_its_result_is_echoed(gate: RunningGate) -> None:
     assert "exit 0" in shown
 
 
-@pytest.mark.parametrize("key", ["a", "q", "N", "V", "\r", "\x1b", "\x1b[A", " ", "é", "\x13"])
+@pytest.mark.parametrize("key", ["a", "q", "N", "V", "\r", "\x1b", "é", "\x13"])
 @proves("GATE-ASK-01")
 def test_any_other_key_denies_at_once(gate: RunningGate, key: str, home: Path) -> None:
     with gate.ask(request(["touch", str(home / "ran")])) as connection:
@@ -57,9 +57,21 @@ def test_any_other_key_denies_at_once(gate: RunningGate, key: str, home: Path) -
         reply = answer(connection)
     assert reply["status"] == "denied"
     gate.terminal.wait_for("→ Denied")
-    gate.terminal.wait_for(f"denied  {reply['id']}")
     assert "Why?" not in gate.terminal.screen
     assert not (home / "ran").exists()
+
+
+@pytest.mark.parametrize("key", [" ", "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[5~", "\x1b[6~", "\x1bOP"])
+def test_keys_that_move_deny_nothing(gate: RunningGate, key: str) -> None:
+    with gate.ask(request(["true"])) as connection:
+        gate.terminal.wait_for(QUESTION)
+        gate.terminal.type(key)
+        # The key after it is answered, so it was not.
+        gate.terminal.type("?")
+        gate.terminal.wait_for("Details 1 of 1")
+        gate.terminal.wait_for(QUESTION)
+        gate.terminal.type("y")
+        assert answer(connection)["status"] == "ok"
 
 
 @proves("GATE-ASK-07")
@@ -93,10 +105,9 @@ def test_no_key_is_a_timeout(home: Path) -> None:
         running_gate(home, env={"STRINGD_GATE_PROMPT_TIMEOUT": "1"}) as gate,
         gate.ask(request(["true"])) as connection,
     ):
-        gate.terminal.wait_for("Execute? [y/N] (1s timeout, default=N)")
+        gate.terminal.wait_for("[y/N] (1s timeout, default=N)")
         assert answer(connection)["status"] == "timeout"
         gate.terminal.wait_for("→ Timeout")
-        gate.terminal.wait_for("timeout  ")
 
 
 @proves("GATE-ASK-04")
@@ -134,7 +145,7 @@ def test_a_long_command_can_be_approved_only_after_its_end_was_shown(gate: Runni
         gate.terminal.wait_for("Not yet")
         gate.terminal.wait_for(QUESTION)
         gate.terminal.type("v")
-        while "End of the command." not in gate.terminal.wait_for(QUESTION):
+        while "the end of the command" not in gate.terminal.wait_for(QUESTION):
             gate.terminal.type("v")
         gate.terminal.type("y")
         assert base64.b64decode(answer(connection)["stdout"]).endswith(b" the-end\n")
@@ -149,13 +160,26 @@ def test_a_note_longer_than_the_line_shows_its_end(home: Path) -> None:
         gate.terminal.type("n")
         gate.terminal.wait_for("Why?")
         gate.terminal.type("x" * 80 + "end")
-        shown = gate.terminal.wait_for("end")
+        gate.terminal.wait_for("xend")
+        row = next(row for row in gate.terminal.seen().lines if "Why?" in row)
+        assert row.endswith("xend")
+        assert len(row) < 60
         gate.terminal.type("\r")
         assert answer(connection)["decision_note"] == "x" * 80 + "end"
-    assert all(len(line) < 60 for line in shown.split("\r"))
 
 
-def test_without_colour_no_escape_sequence_is_written_at_all(gate: RunningGate) -> None:
+def test_on_a_dumb_terminal_no_escape_sequence_is_written_at_all(home: Path) -> None:
+    with running_gate(home, env={"TERM": "dumb"}) as gate:
+        show_everything(gate)
+        assert "\x1b" not in gate.terminal.screen
+
+
+def test_without_colour_none_is_used(gate: RunningGate) -> None:
+    show_everything(gate)
+    assert set(re.findall(r"\x1b\[\d+m", gate.terminal.screen)) <= {"\x1b[0m"}
+
+
+def show_everything(gate: RunningGate) -> None:
     with gate.ask(request(["echo", *map(str, range(1500))], id="first")) as connection:
         for key in ("v", "?", "y", "zz"):
             gate.terminal.wait_for(QUESTION)
@@ -163,13 +187,10 @@ def test_without_colour_no_escape_sequence_is_written_at_all(gate: RunningGate) 
         gate.terminal.wait_for("Several keys")
         gate.terminal.wait_for(QUESTION)
         with gate.ask(request(["true"], id="second")):
-            gate.terminal.wait_for("1 more waiting")
-            gate.terminal.wait_for(QUESTION)
             gate.terminal.type("x")
             answer(connection)
             gate.terminal.wait_for("ID:      second")
     gate.terminal.wait_for("caller went away")
-    assert "\x1b" not in gate.terminal.screen
 
 
 def test_every_word_is_listed_on_demand(gate: RunningGate) -> None:
@@ -228,7 +249,7 @@ def test_output_reaches_the_screen_only_as_visible_text(gate: RunningGate) -> No
         gate.terminal.type("y")
         answer(connection)
     shown = gate.terminal.wait_for("\\x9bx")
-    assert "== stdout == (4 lines, truncated)" in shown
+    assert "== stdout == (4 lines)" in shown
     assert "│ \\x1b[2J\\x1b]0;pwned\\x07" in shown
     assert "│ Execute as root? [y/N]" in shown
     assert "\x1b[2J" not in shown
@@ -285,7 +306,7 @@ def test_a_signal_ends_a_running_command(gate: RunningGate, home: Path) -> None:
     with gate.ask(request([sys.executable, "-c", code])) as connection:
         gate.terminal.wait_for(QUESTION)
         gate.terminal.type("y")
-        gate.terminal.wait_for("→ Approved")
+        gate.terminal.wait_for("→ Approved, running")
         gate.terminal.process.terminate()
         assert answer(connection)["message"] == "daemon shutting down"
 
@@ -417,10 +438,10 @@ def test_bold_and_the_bell_are_used_unless_switched_off(home: Path) -> None:
             shown = terminal.wait_for(QUESTION)
             connection.shutdown(socket.SHUT_RDWR)
         assert "\a" in shown
-        assert "\x1b[1m━━━ Privilege Request ━━━" in shown
+        assert "\x1b[1m━━━ Command request ━━━" in shown
         assert "\x1b[1mReason:  why not\x1b[0m" in shown
         assert "\x1b[1mCommand: true\x1b[0m" in shown
-        assert set(re.findall("\x1b[^m]*m?", shown)) == {"\x1b[1m", "\x1b[2m", "\x1b[0m"}
+        assert set(re.findall(r"\x1b\[\d*m", shown)) == {"\x1b[1m", "\x1b[2m", "\x1b[0m"}
     finally:
         terminal.close()
 

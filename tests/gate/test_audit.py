@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stringd.gate import audit
-from stringd.gate.audit import GENESIS, AuditLog, verify
+from stringd.gate.audit import GENESIS, HEAD_KEPT, AuditLog, head_path, verify
 from stringd.gate.errors import TroubleError
 from tests.requirements import proves
 
@@ -130,18 +130,109 @@ def test_a_line_cut_off_by_power_loss_is_named_and_the_chain_goes_on(tmp_path: P
     assert b'"torn":' in path.read_bytes()
 
 
-@pytest.mark.parametrize("moved", [False, True])
-def test_a_log_that_was_removed_or_moved_is_started_again(tmp_path: Path, moved: bool) -> None:
-    path, elsewhere = tmp_path / "log", tmp_path / "log.1"
-    log = AuditLog(path)
-    log.append("started", {})
-    path.rename(elsewhere)
-    if not moved:
-        elsewhere.unlink()
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def move_away(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def rewrite(path: Path) -> None:
+    """All of it made again with another ending, every hash as it should be."""
+    path.unlink()
+    log = AuditLog(path.with_name("forged"))
+    for number in range(4):
+        log.append("received", {"id": f"other {number}"})
+    log.close()
+    path.with_name("forged").rename(path)
+
+
+def change_the_end(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"id":"3"', b'"id":"9"'))
+
+
+DISTURBANCES = [remove, move_away, cut, empty, rewrite, change_the_end]
+
+
+@proves("GATE-AUD-04")
+@pytest.mark.parametrize("disturb", DISTURBANCES)
+@pytest.mark.parametrize("idle", [False, True])
+def test_a_log_disturbed_under_a_running_gate_is_noticed_and_never_verifies(
+    tmp_path: Path, disturb: Callable[[Path], None], idle: bool
+) -> None:
+    path, noticed = tmp_path / "log", list[str]()
+    log = AuditLog(path, noticed.append)
+    for number in range(4):
+        log.append("received", {"id": str(number)})
+    log.check()
+    assert noticed == []
+    disturb(path)
+    if idle:
+        log.check()
+    else:
+        log.append("received", {"id": "next"})
+    assert len(noticed) == 1
+    log.check()
+    log.append("received", {"id": "last"})
+    assert len(noticed) == 1
+    log.close()
+    assert verify(path).broken is not None
+    assert b'"event":"disturbed"' in path.read_bytes()
+
+
+@proves("GATE-AUD-04")
+@pytest.mark.parametrize("disturb", [remove, cut, empty, rewrite])
+def test_a_log_disturbed_between_two_gates_is_noticed_by_the_next(
+    tmp_path: Path, disturb: Callable[[Path], None]
+) -> None:
+    path, noticed = written(tmp_path / "log"), list[str]()
+    disturb(path)
+    log = AuditLog(path, noticed.append)
     log.append("started", {})
     log.close()
-    assert verify(path) == (1, None)
-    assert not moved or verify(elsewhere) == (1, None)
+    assert noticed == ["the audit log does not end where the last gate left it"]
+    assert verify(path).broken is not None
+
+
+@proves("GATE-AUD-04")
+def test_a_cut_log_does_not_verify_before_a_gate_has_seen_it(tmp_path: Path) -> None:
+    path = written(tmp_path / "log")
+    cut(path)
+    broken = verify(path).broken
+    assert broken == (4, "the log ends here, but more had been written")
+
+
+@proves("GATE-AUD-04")
+def test_the_hash_kept_apart_cannot_be_removed_unseen(tmp_path: Path) -> None:
+    path, noticed = tmp_path / "log", list[str]()
+    log = AuditLog(path)
+    log.append("started", {HEAD_KEPT: True})
+    log.close()
+    head_path(path).unlink()
+    assert verify(path).broken is not None
+    log = AuditLog(path, noticed.append)
+    log.append("started", {})
+    log.close()
+    assert noticed == ["the last hash of the audit log, kept apart from it, was removed"]
+
+
+def test_a_log_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
+    path, noticed = written(tmp_path / "log"), list[str]()
+    head_path(path).unlink()
+    log = AuditLog(path, noticed.append)
+    log.append("started", {})
+    log.close()
+    assert noticed == []
+    assert verify(path) == (5, None)
 
 
 @pytest.mark.parametrize("kind", ["directory", "link", "no folder"])

@@ -1,6 +1,5 @@
 import base64
 import random
-import threading
 
 import pytest
 from hypothesis import given
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from stringd.gate.capture import Capture
 from stringd.wire.gate import Blob
 from tests.gate.streams import fill
-from tests.gate.support import no_more_threads
 from tests.requirements import proves
 
 
@@ -46,16 +44,6 @@ def test_a_large_output_comes_out_as_it_went_in(cap: int) -> None:
     assert bytes(capture.blob()) == whole[:cap]
     assert capture.head == whole[:16_384]
     assert capture.ends_line is whole[:cap].endswith(b"\n")
-
-
-def test_a_large_output_comes_out_where_no_thread_can_be_started(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    capture = Capture()
-    for _ in range(50):
-        fill(capture, b"x" * 65_536)
-    monkeypatch.setattr(threading.Thread, "start", no_more_threads)
-    assert b"".join(capture.blob().base64) == base64.b64encode(b"x" * 50 * 65_536)
 
 
 def test_what_was_dropped_does_not_change_how_the_kept_text_ends() -> None:

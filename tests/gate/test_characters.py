@@ -57,5 +57,8 @@ def test_a_character_is_described_by_number_and_name() -> None:
     assert describe("а") == "U+0430 CYRILLIC SMALL LETTER A"
 
 
-def test_wide_and_combining_characters_have_their_own_widths() -> None:
-    assert (cells("語"), cells("\u0301"), cells("é")) == (2, 0, 1)
+@proves("GATE-ASK-13")
+@pytest.mark.parametrize("letter", ["語", "\u0301", "é", "\u4dc0", "\u3248", "\u2460", "\u2630"])
+def test_whatever_is_not_ascii_may_take_two_columns(letter: str) -> None:
+    assert cells(letter) == 2
+    assert cells("x") == 1

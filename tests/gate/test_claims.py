@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from hypothesis import strategies as st
 import stringd.gate
 from stringd.gate import server as server_module
 from stringd.gate.characters import is_clean, is_visible
-from stringd.gate.decide import Answer, Approval, Event, IllegalStepError, Key, classify
+from stringd.gate.decide import Answer, Approval, Event, IllegalStepError
 from stringd.gate.display import line, paint, pipeline_text
 from stringd.gate.errors import RefusalError
+from stringd.gate.keys import Key, classify
 from stringd.gate.program import Program
 from stringd.gate.question import Peer, Question, Size, compose, word_lines
 from stringd.gate.replay import ReplayMemory
@@ -101,50 +103,51 @@ def test_c1_a_file_swapped_after_approval_is_not_run(home: Path) -> None:
     assert not ran.exists()
 
 
+@dataclass(frozen=True)
+class NotingSudo(Program):
+    """A sudo that only takes notes."""
+
+    def calls(self) -> list[list[str]]:
+        """What it was called with."""
+        notes = Path(f"{self.path}-calls").read_text()
+        return [json.loads(each) for each in notes.splitlines()]
+
+
 @pytest.fixture
-def sudo_calls(home: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[list[str]]]:
-    """What a sudo that only takes notes was called with."""
-    notes, folder = home / "sudo-calls", home / "bin"
-    folder.mkdir()
+def sudo(home: Path) -> NotingSudo:
+    path, notes = home / "sudo", home / "sudo-calls"
     code = f"import json, sys; print(json.dumps(sys.argv[1:]), file=open({str(notes)!r}, 'a'))"
-    (folder / "sudo").write_text(f"#!{sys.executable}\n{code}\n")
-    (folder / "sudo").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-    def calls() -> list[list[str]]:
-        return [json.loads(each) for each in notes.read_text().splitlines()]
-
+    path.write_text(f"#!{sys.executable}\n{code}\n")
+    path.chmod(0o755)
     notes.touch()
-    return calls
+    return NotingSudo("sudo", str(path))
 
 
 @proves("GATE-VAL-05")
-def test_c1_sudo_reads_no_word_of_a_command_as_its_own(
-    sudo_calls: Callable[[], list[list[str]]], home: Path
-) -> None:
-    with serving(home, Human()) as desk:
+def test_c1_sudo_reads_no_word_of_a_command_as_its_own(sudo: NotingSudo, home: Path) -> None:
+    with serving(home, Human(), sudo=sudo) as desk:
         for name in ("-u", "-", "A=b", "LD_PRELOAD=/x"):
             reply = exchange(desk.path, request(["true"], [name, "id"], privileged=True))
             assert reply["message"] == "pipeline[1][0] is not a command name"
         assert desk.human.asked == []
         asked = request(["id", "-u", "A=b"], privileged=True, env={"TZ": "UTC"})
         assert exchange(desk.path, asked)["status"] == "ok"
-    assert sudo_calls() == [["TZ=UTC", "--", "/usr/bin/id", "-u", "A=b"]]
+    assert sudo.calls() == [["TZ=UTC", "--", "/usr/bin/id", "-u", "A=b"]]
 
 
-def fake_sudo(home: Path) -> tuple[dict[str, str], Path]:
-    """A sudo that leaves a mark whenever it is run at all."""
-    mark, folder = home / "sudo-ran", home / "bin"
-    folder.mkdir()
-    (folder / "sudo").write_text(f"#!/bin/sh\ntouch {mark}\n")
-    (folder / "sudo").chmod(0o755)
-    return {"PATH": f"{folder}:{os.environ['PATH']}", "STRINGD_GATE_PROMPT_TIMEOUT": "1"}, mark
+def with_marking_sudo(home: Path) -> tuple[list[str], Path]:
+    """A gate whose sudo leaves a mark whenever it is run at all, and that mark."""
+    mark, sudo = home / "sudo-ran", home / "sudo"
+    sudo.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    sudo.chmod(0o755)
+    return [sys.executable, "-m", "tests.gate.with_sudo", str(sudo)], mark
 
 
 @proves("GATE-ASK-01")
 def test_c2_nothing_privileged_runs_without_the_key(home: Path) -> None:
-    env, mark = fake_sudo(home)
-    with running_gate(home, env=env) as gate:
+    program, mark = with_marking_sudo(home)
+    patience = {"STRINGD_GATE_PROMPT_TIMEOUT": "1"}
+    with running_gate(home, program=program, env=patience) as gate:
         for number, keys in enumerate(("x", "a", "\r", "\x1b", "yy", "", "\x04", "n\r")):
             with gate.ask(request(["id"], privileged=True, id=f"no {number}")) as connection:
                 gate.terminal.wait_for(f"ID:      no {number}")
@@ -161,7 +164,8 @@ def test_c2_nothing_privileged_runs_without_the_key(home: Path) -> None:
 
 
 def test_c2_of_all_keys_and_none_only_y_is_a_yes() -> None:
-    assert {byte for byte in range(256) if classify(byte) is Key.YES} == {ord("y"), ord("Y")}
+    yes = {byte for byte in range(256) if classify(bytes([byte])) is Key.YES}
+    assert yes == {ord("y"), ord("Y")}
     assert classify(None) is Key.SILENCE
 
 
@@ -169,13 +173,13 @@ def test_c2_of_all_keys_and_none_only_y_is_a_yes() -> None:
     ("event", "status"), [(Event.NO, "denied"), (Event.SILENCE, "timeout")], ids=["no", "silence"]
 )
 def test_c2_neither_a_no_nor_silence_runs_anything(
-    sudo_calls: Callable[[], list[list[str]]], home: Path, event: Event, status: str
+    sudo: NotingSudo, home: Path, event: Event, status: str
 ) -> None:
-    with serving(home, Human(decide=lambda _: Answer(event))) as desk:
+    with serving(home, Human(decide=lambda _: Answer(event)), sudo=sudo) as desk:
         for privileged in (True, False):
             asked = request(["touch", str(home / "ran")], privileged=privileged)
             assert exchange(desk.path, asked)["status"] == status
-    assert sudo_calls() == []
+    assert sudo.calls() == []
     assert not (home / "ran").exists()
 
 
@@ -310,7 +314,12 @@ def test_c5_nothing_is_stored_but_the_audit_log(gate: RunningGate, home: Path) -
         gate.terminal.wait_for(QUESTION)
         gate.terminal.type("y")
         assert answer(connection)["status"] == "ok"
-    assert files(home) == {"gate.sock", "data", "data/gate-audit.jsonl"}
+    assert files(home) == {
+        "gate.sock",
+        "data",
+        "data/gate-audit.jsonl",
+        "data/gate-audit.jsonl.head",
+    }
 
 
 def test_c5_no_password_is_read() -> None:
@@ -339,8 +348,7 @@ def test_c6_no_displayed_field_can_lie(
         tuple(Program(stage[0], path or None, path) for stage in stages),
         Peer(1, 1, exe),
     )
-    screen = compose(asked, Size(60, 24))
-    lines = [*screen.opening, *(spans for page in screen.pages for spans in page)]
+    lines = [spans for page in compose(asked, Size(60, 24)) for spans in page]
     shown = paint([*lines, *word_lines(asked, 60)], colour=False)
     assert all(is_visible(character) for character in shown.replace("\n", ""))
 
@@ -433,12 +441,11 @@ def test_c7_another_user_is_hung_up_on(home: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("privileged", [False, True])
 def test_c8_every_command_is_asked_about_however_often_it_was_approved(
-    home: Path, sudo_calls: Callable[[], list[list[str]]], privileged: bool
+    home: Path, sudo: NotingSudo, privileged: bool
 ) -> None:
-    del sudo_calls
     for _ in range(2):
         # A new gate each time, where the last one left its files.
-        with serving(home, Human()) as desk:
+        with serving(home, Human(), sudo=sudo) as desk:
             for number in (1, 2, 3):
                 asked = request(["true"], session="s", privileged=privileged)
                 assert exchange(desk.path, asked)["status"] == "ok"

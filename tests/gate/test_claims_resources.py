@@ -22,8 +22,8 @@ from stringd.gate.errors import BusyError, TroubleError
 from stringd.gate.instants import SECOND, age_seconds, lead_seconds, parse_instant
 from stringd.gate.listener import Listener
 from stringd.gate.replay import ReplayMemory
+from stringd.gate.requests import MAX_LARGE_IN_FLIGHT
 from stringd.gate.server import MAX_HANDSHAKES
-from stringd.gate.session import MAX_LARGE_IN_FLIGHT
 from stringd.gate.terminal import Terminal
 from stringd.wire.gate import MAX_OUTPUT_BYTES, MAX_REQUEST_BYTES
 from tests.gate.support import (
@@ -150,7 +150,7 @@ def test_r2_few_large_requests_are_held_at_a_time(home: Path) -> None:
         waiting = [connect(desk.path) for _ in range(MAX_LARGE_IN_FLIGHT)]
         for connection in waiting:
             send(connection, request(pipeline=large))
-        until(lambda: desk.sessions.slots.taken == MAX_LARGE_IN_FLIGHT)
+        until(lambda: desk.handler.places.taken == MAX_LARGE_IN_FLIGHT)
         reply = exchange(desk.path, request(pipeline=large))
         assert reply["message"] == "server busy: too many in-flight requests"
         # A small one still finds its place.
@@ -172,7 +172,7 @@ def test_r2_there_are_never_more_threads_than_can_be_served(
         waiting = [connect(desk.path) for _ in range(2)]
         for connection in waiting:
             send(connection, request(["true"]))
-        until(lambda: desk.sessions.slots.taken == 2)
+        until(lambda: desk.handler.places.taken == 2)
         reply = exchange(desk.path, request(["true"]))
         assert reply["message"] == "server busy: too many in-flight requests"
         human.at_liberty.set()

@@ -8,13 +8,10 @@ from stringd.gate.decide import (
     ENDINGS,
     TRANSITIONS,
     Approval,
-    AskAlways,
     Event,
     IllegalStepError,
-    Key,
     State,
     Table,
-    classify,
     step,
 )
 from tests.gate.test_validate import valid, validated
@@ -134,17 +131,3 @@ def test_a_refused_approval_gives_no_permit(event: Event) -> None:
     approval.advance(event)
     with pytest.raises(IllegalStepError):
         approval.spend()
-
-
-@proves("GATE-ASK-01")
-def test_of_all_256_bytes_only_y_is_a_yes() -> None:
-    meanings = {byte: classify(byte) for byte in range(256)}
-    assert {chr(byte) for byte, key in meanings.items() if key is Key.YES} == {"y", "Y"}
-    others = {chr(byte) for byte, key in meanings.items() if key not in (Key.YES, Key.NO)}
-    assert others == {"n", "v", "?"}
-    assert all(meanings[ord(key)] is Key.NO for key in "aA\r\n \x1b\x00qV1")
-    assert classify(None) is Key.SILENCE
-
-
-def test_without_rules_every_request_is_a_question() -> None:
-    assert AskAlways().consider(validated(valid())) is None

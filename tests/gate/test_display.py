@@ -19,6 +19,7 @@ from stringd.gate.display import (
     pipeline_text,
     quote,
     render,
+    width_of,
     wrap_exact,
 )
 from tests.requirements import proves
@@ -168,10 +169,28 @@ def test_no_value_can_reach_the_left_edge_where_labels_stand(text: str, width: i
     assert all(spans[0].text.startswith(" " * 9) for spans in lines[1:])
 
 
-def test_a_cut_command_marks_every_cut() -> None:
-    lines = command_lines("Command: ", "echo " + "a" * 50, 30)
-    assert [spans[-1].text for spans in lines] == ["↩", "↩", ""]
-    assert all(spans[0].text.startswith("       ┊ ") for spans in lines[1:])
+def test_a_command_cut_between_words_reads_as_a_shell_reads_it() -> None:
+    rows = paint(command_lines("$ ", ["echo", "one", "two", "three", "four"], 16), colour=False)
+    assert rows == "$ echo one two \\\n  three four\n"
+    done = subprocess.run(["sh", "-c", rows[2:]], capture_output=True, text=True, check=True)
+    assert done.stdout == "one two three four\n"
+
+
+def test_a_word_longer_than_a_row_marks_every_cut() -> None:
+    lines = command_lines("Command: ", ["echo", "a" * 50], 30)
+    assert [spans[-1].text for spans in lines[:-1]] == [" \\", "↩", "↩"]
+    assert all(spans[0].text.startswith("       ┊ ") for spans in lines[2:])
+    assert all(width_of("".join(span.text for span in spans)) <= 31 for spans in lines)
+
+
+@given(st.lists(words, min_size=1, max_size=20), st.integers(30, 90))
+def test_a_wrapped_command_loses_nothing(stage: list[str], width: int) -> None:
+    quoted = [quote(word) for word in stage]
+    text = ""
+    for spans in command_lines("Command: ", quoted, width):
+        row, *ending = (span.text for span in spans)
+        text += row[9:] + {" \\": " ", "↩": ""}.get("".join(ending), "")
+    assert text == " ".join(quoted)
 
 
 def test_a_long_field_says_how_much_is_missing() -> None:

@@ -3,8 +3,9 @@ import pwd
 
 import pytest
 
-from stringd.gate.environment import plain_environment, sudo_words
+from stringd.gate.environment import plain_environment
 from stringd.gate.resolve import CHILD_PATH
+from stringd.gate.sudo import sudo_words
 from tests.gate.test_validate import valid, validated
 from tests.requirements import proves
 
@@ -45,7 +46,7 @@ def test_the_agent_is_ours_and_only_on_request() -> None:
 @proves("GATE-EXE-07")
 def test_sudo_gets_only_what_the_request_set_and_then_two_dashes() -> None:
     request = validated(valid(env={"TZ": "UTC"}, privileged=True))
-    assert sudo_words("sudo", request, ["/bin/id", "-u"]) == [
+    assert sudo_words("sudo", request.env, ["/bin/id", "-u"]) == [
         "sudo",
         "TZ=UTC",
         "--",

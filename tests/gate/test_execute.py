@@ -14,7 +14,8 @@ from stringd.gate.decide import Approval, Event, Permit
 from stringd.gate.errors import StoppingError, TroubleError
 from stringd.gate.execute import Executor, Outcome
 from stringd.gate.processes import family
-from stringd.gate.resolve import resolve
+from stringd.gate.program import Program
+from stringd.gate.resolve import hold, release
 from stringd.gate.watch import Signal, Watch
 from stringd.wire.gate import MAX_OUTPUT_BYTES
 from tests.gate.test_validate import valid, validated
@@ -37,17 +38,23 @@ def watch(stopping: Signal) -> Iterator[Watch]:
         yield Watch(ours, stopping)
 
 
-def permit(*stages: tuple[str, ...], **fields: object) -> Permit:
-    request = validated(valid(pipeline=stages, **fields))
-    approval = Approval(request, tuple(resolve(stage[0]) for stage in stages))
-    approval.advance(Event.TURN)
+def permit(*stages: tuple[str, ...], sudo: Path | None = None, **fields: object) -> Permit:
+    request = validated(valid(pipeline=stages, privileged=sudo is not None, **fields))
+    approval = Approval(request)
+    by = None if sudo is None else Program("sudo", str(sudo))
+    approval.show(tuple(hold(stage[0]) for stage in stages), by)
     approval.advance(Event.YES)
     return approval.spend()
 
 
 def run(watch: Watch, *stages: tuple[str, ...], limit: int = 30, **fields: object) -> Outcome:
     executor = Executor(limit, OWN_ENV)
-    return executor.run(permit(*stages, **fields), watch, lambda _: nullcontext())
+    permitted = permit(*stages, sudo=None, **fields)
+    try:
+        return executor.run(permitted, watch, lambda _: nullcontext())
+    finally:
+        for program in permitted.programs:
+            release(program)
 
 
 def python(code: str, *arguments: str) -> tuple[str, ...]:
@@ -263,12 +270,12 @@ def test_a_file_swapped_after_approval_is_not_run(watch: Watch, tmp_path: Path) 
 
 
 @pytest.fixture
-def fake_sudo(tmp_path: Path) -> dict[str, str]:
-    """An environment whose sudo prints what it was given and in which group it runs."""
+def fake_sudo(tmp_path: Path) -> Path:
+    """A sudo that prints what it was given and in which group it runs."""
     sudo = tmp_path / "sudo"
     sudo.write_text(f"#!{sys.executable}\nimport os, sys\nprint(sys.argv[1:], os.getpgrp())\n")
     sudo.chmod(0o755)
-    return {**OWN_ENV, "PATH": f"{tmp_path}:{OWN_ENV['PATH']}"}
+    return sudo
 
 
 class Lender:
@@ -283,14 +290,12 @@ class Lender:
 
 
 @proves("GATE-EXE-07")
-def test_the_terminal_is_lent_to_privileged_commands_only(
-    watch: Watch, fake_sudo: dict[str, str]
-) -> None:
+def test_the_terminal_is_lent_to_privileged_commands_only(watch: Watch, fake_sudo: Path) -> None:
     lend = Lender()
-    executor = Executor(30, fake_sudo)
+    executor = Executor(30, OWN_ENV)
     executor.run(permit(("true",)), watch, lend)
     assert lend.groups == []
-    outcome = executor.run(permit(("id", "-u"), privileged=True, env={"TZ": "UTC"}), watch, lend)
+    outcome = executor.run(permit(("id", "-u"), sudo=fake_sudo, env={"TZ": "UTC"}), watch, lend)
     printed = bytes(outcome.stdout.blob()).decode()
     assert printed == f"['TZ=UTC', '--', '/usr/bin/id', '-u'] {lend.groups[0]}\n"
 
@@ -304,15 +309,15 @@ def test_sudo_may_ask_before_a_pipeline_starts_unless_we_are_root(
     (tmp_path / "sudo").write_text(f'#!/bin/sh\necho "$*" >> {calls}\n')
     (tmp_path / "sudo").chmod(0o755)
     monkeypatch.setattr("stringd.gate.execute.os.geteuid", lambda: uid)
-    executor = Executor(30, {**OWN_ENV, "PATH": f"{tmp_path}:{OWN_ENV['PATH']}"})
-    executor.run(permit(("id", "-u"), ("cat",), privileged=True), watch, Lender())
+    executor = Executor(30, OWN_ENV)
+    executor.run(permit(("id", "-u"), ("cat",), sudo=tmp_path / "sudo"), watch, Lender())
     words = calls.read_text().splitlines()
     assert len(words) == times
     assert ("-v" in words) == (uid != 0)
 
 
 @proves("GATE-EXE-07")
-def test_the_terminal_is_lent_before_sudo_starts(watch: Watch, fake_sudo: dict[str, str]) -> None:
+def test_the_terminal_is_lent_before_sudo_starts(watch: Watch, fake_sudo: Path) -> None:
     """One that starts in the background may find out before it is moved, and not ask."""
     alone: list[bool] = []
 
@@ -321,7 +326,7 @@ def test_the_terminal_is_lent_before_sudo_starts(watch: Watch, fake_sudo: dict[s
         alone.append(all(pid == group for pid in family([group])))
         yield
 
-    Executor(30, fake_sudo).run(permit(("id",), privileged=True), watch, lend)
+    Executor(30, OWN_ENV).run(permit(("id",), sudo=fake_sudo), watch, lend)
     assert alone == [True]
 
 
@@ -331,9 +336,10 @@ def test_a_sudo_that_does_not_authenticate_runs_nothing(
     (tmp_path / "sudo").write_text(f'#!/bin/sh\n[ "$1" = -v ] && exit 1\ntouch {tmp_path}/ran\n')
     (tmp_path / "sudo").chmod(0o755)
     monkeypatch.setattr("stringd.gate.execute.os.geteuid", lambda: 1000)
-    executor = Executor(30, {**OWN_ENV, "PATH": str(tmp_path)})
+    executor = Executor(30, OWN_ENV)
+    refusing = permit(("id",), ("cat",), sudo=tmp_path / "sudo")
     with pytest.raises(TroubleError, match="sudo did not authenticate"):
-        executor.run(permit(("id",), ("cat",), privileged=True), watch, Lender())
+        executor.run(refusing, watch, Lender())
     assert not (tmp_path / "ran").exists()
 
 

@@ -94,7 +94,7 @@ def fuzz(home: Path, count: int) -> None:
         seen = attack(desk, canary, count, seed=1)
         growth = resident() - before
         desk.human.asked.clear()
-        assert desk.sessions.slots.taken == 0
+        assert desk.handler.places.taken == 0
         assert '"decision":"approved"' not in desk.audit.read_text()
     assert seen <= STATUSES
     assert {"denied", "error"} <= seen

@@ -21,7 +21,7 @@ PASSED, FAILED = 0, 1
 # What a broken gate never does is waited for in vain, so not for long.
 SHORT = 1.5
 
-ASKING = "        return None\n"
+ASKING = "self._approver.ask(self._question(), self._caller.watch)"
 SCANNED = ("reason", "session", "host", "version", "id")
 SCAN = 'SCANNED_FIELDS: Final = ("reason", "session", "host", "version", "id")'
 EVERY_CHARACTER = SECURITY + "c6_every_forbidden_character_is_found_and_no_other"
@@ -36,8 +36,9 @@ def refused(carrier: str) -> str:
 
 
 def asking(answered: str) -> str:
-    """The policy with a way round the question."""
-    return f"        return {answered}\n"
+    """A way round the question for some requests."""
+    answered = answered.replace("Answer(", "self._question() and Answer(")
+    return answered.replace("request.", "self._request.").replace("None", ASKING)
 
 
 MUTANTS = [
@@ -64,9 +65,9 @@ MUTANTS = [
     ),
     Mutant(
         "C1",
-        "gate/environment.py",
-        'return [sudo, *assignments, "--", *command]',
-        "return [sudo, *assignments, *command]",
+        "gate/sudo.py",
+        '"--", *command]',
+        "*command]",
         SECURITY + "c1_sudo_reads_no_word_of_a_command_as_its_own",
     ),
     Mutant(
@@ -78,9 +79,9 @@ MUTANTS = [
     ),
     Mutant(
         "C2",
-        "gate/decide.py",
-        "_KEYS.get(byte, Key.NO)",
-        "_KEYS.get(byte, Key.YES)",
+        "gate/keys.py",
+        "else Key.NO)",
+        "else Key.YES)",
         SECURITY + "c2_of_all_keys_and_none_only_y_is_a_yes",
     ),
     Mutant(
@@ -99,10 +100,31 @@ MUTANTS = [
     ),
     Mutant(
         "C2",
-        "gate/keys.py",
-        "if not data or now < self._armed_at:",
-        "if not data:",
-        "test_keys.py::test_a_key_before_the_arming_moment_is_dropped",
+        "gate/arming.py",
+        "elif now < self._armed_at:",
+        "elif False:",
+        "test_arming.py::test_a_key_counts_after_the_silence_and_not_before",
+    ),
+    Mutant(
+        "C2",
+        "gate/arming.py",
+        "        self._dropped = why\n        self._start_silence(now)\n",
+        "        self._dropped = why\n",
+        "test_arming.py::test_every_dropped_key_starts_the_silence_again",
+    ),
+    Mutant(
+        "C2",
+        "gate/arming.py",
+        "elif keys[0] is Key.YES and now < self._yes_at + self._quiet * _REPEAT_FACTOR:",
+        "elif False:",
+        "test_arming.py::test_a_key_held_down_never_approves",
+    ),
+    Mutant(
+        "C2",
+        "gate/arming.py",
+        "now + self._quiet * _CHANGE_FACTOR",
+        "now",
+        "test_arming.py::test_after_a_question_left_by_itself_the_next_one_is_armed_later",
     ),
     Mutant(
         "C3",
@@ -141,14 +163,14 @@ MUTANTS = [
     ),
     Mutant(
         "C4",
-        "gate/decide.py",
+        "gate/requests.py",
         ASKING,
         asking('Answer(Event.YES) if request.session == "always" else None'),
         SECURITY + "c4_no_field_of_a_request_switches_asking_off",
     ),
     Mutant(
         "C4",
-        "gate/decide.py",
+        "gate/requests.py",
         ASKING,
         asking('Answer(Event.YES) if "HOME" in request.env else None'),
         SECURITY + "c4_no_field_of_a_request_switches_asking_off",
@@ -205,7 +227,7 @@ MUTANTS = [
     Mutant(
         "C7",
         "gate/server.py",
-        "if uid != os.getuid():",
+        "if peer.uid != os.getuid():",
         "if False:",
         SECURITY + "c7_another_user_is_hung_up_on",
     ),
@@ -218,34 +240,34 @@ MUTANTS = [
     ),
     Mutant(
         "C8",
-        "gate/decide.py",
+        "gate/requests.py",
         ASKING,
         asking(
-            "Answer(Event.YES) if self.__dict__.setdefault(request.session, request) "
-            "is not request and not request.privileged else None"
+            "Answer(Event.YES) if _DECISIONS.setdefault(request.session, request.id) "
+            "is not request.id and not request.privileged else None"
         ),
         SECURITY + "c8_every_command_is_asked_about_however_often_it_was_approved[False]",
     ),
     Mutant(
         "C8",
-        "gate/decide.py",
+        "gate/requests.py",
         ASKING,
         asking(
-            "Answer(Event.YES) if self.__dict__.setdefault(request.session, request) "
-            "is not request else None"
+            "Answer(Event.YES) if _DECISIONS.setdefault(request.session, request.id) "
+            "is not request.id else None"
         ),
         SECURITY + "c8_every_command_is_asked_about_however_often_it_was_approved[True]",
     ),
     Mutant(
         "C9",
-        "gate/decide.py",
+        "gate/requests.py",
         ASKING,
         asking('Answer(Event.YES) if request.host == "127.1.2.3" else None'),
         SECURITY + "c9_no_name_for_this_machine_changes_how_it_is_asked",
     ),
     Mutant(
         "C10",
-        "gate/decide.py",
+        "gate/requests.py",
         ASKING,
         asking('Answer(Event.YES) if request.host not in ("", "localhost") else None'),
         SECURITY + "c10_an_alias_nobody_detects_reaches_a_gate_that_asks_for_itself",
@@ -260,7 +282,7 @@ MUTANTS = [
     Mutant(
         "R1",
         "gate/server.py",
-        "        elif self._sessions.slots.are_full:\n",
+        "        elif self._handler.places.are_full:\n",
         "        elif self.handshakes >= 64:\n",
         RESOURCES + "r1_64_hostile_connections_do_not_keep_an_honest_one_from_being_served",
     ),
@@ -273,8 +295,8 @@ MUTANTS = [
     ),
     Mutant(
         "R1",
-        "gate/session.py",
-        "return self.taken >= self.limit",
+        "gate/callers.py",
+        "return self.taken >= self._limit",
         "return False",
         "test_server.py::test_over_the_cap_the_answer_is_busy_without_the_request_being_read",
     ),
@@ -294,9 +316,9 @@ MUTANTS = [
     ),
     Mutant(
         "R2",
-        "gate/session.py",
-        "self._large = Slots(MAX_LARGE_IN_FLIGHT)",
-        "self._large = Slots()",
+        "gate/requests.py",
+        "self._large = Callers(MAX_LARGE_IN_FLIGHT, MAX_LARGE_IN_FLIGHT)",
+        "self._large = Callers(64, 64)",
         RESOURCES + "r2_few_large_requests_are_held_at_a_time",
     ),
     Mutant(
@@ -379,8 +401,8 @@ MUTANTS = [
     Mutant(
         "R6",
         "gate/terminal.py",
-        "termios.tcsetattr(self.keys, termios.TCSAFLUSH, mode)",
-        "termios.tcsetattr(self.keys, termios.TCSANOW, mode)",
+        "typed = self._typed_ahead()",
+        'typed = b""',
         RESOURCES + "r6_what_was_typed_before_the_question_is_discarded",
     ),
 ]

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ from stringd.gate.question import (
     question_text,
     word_lines,
 )
+from stringd.gate.trust import Weakness
 from tests.gate.test_validate import valid, validated
 from tests.requirements import proves
 
 GOLDEN = Path(__file__).parent / "golden"
-PEER = Peer(4242, 1000, "/usr/bin/node")
+PEER = Peer(4242, 1000, "/usr/bin/node", "/home/alice/project")
 
 
 def question(*stages: tuple[str, ...], **fields: object) -> Question:
@@ -29,11 +31,12 @@ def question(*stages: tuple[str, ...], **fields: object) -> Question:
         else Program(stage[0], f"/usr/bin/{stage[0]}", f"/usr/bin/{stage[0]}")
         for stage in stages
     )
-    return Question(request, programs, PEER)
+    sudo = Program("sudo", "/usr/bin/sudo") if request.privileged else None
+    return Question(request, programs, PEER, "alice", sudo)
 
 
 def shown(asked: Question, columns: int = 100, rows: int = 30) -> str:
-    return paint(compose(asked, Size(columns, rows)).opening, colour=False)
+    return paint(compose(asked, Size(columns, rows))[0], colour=False)
 
 
 PLAIN = question(
@@ -64,9 +67,9 @@ def test_a_question_reads_as_its_golden_file(name: str, asked: Question, columns
 
 
 def test_the_question_is_literal() -> None:
-    as_root = question_text(privileged=True, timeout=60)
+    as_root = question_text(as_root=True, timeout=60)
     assert as_root == "Execute as root? [y/N] (60s timeout, default=N)"
-    assert question_text(privileged=False, timeout=5) == "Execute? [y/N] (5s timeout, default=N)"
+    assert question_text(as_root=False, timeout=5) == "Execute? [y/N] (5s timeout, default=N)"
 
 
 @pytest.mark.parametrize(
@@ -82,43 +85,98 @@ def test_the_question_is_literal() -> None:
 @proves("GATE-ASK-08")
 def test_the_resolution_line_says_where_the_command_is(program: Program, expected: str) -> None:
     asked = Question(validated(valid(pipeline=((program.word,),))), (program,), PEER)
-    assert shown(asked).partition(f"Command: {program.word}\n")[2] == expected
+    rest = shown(asked).partition(f"Command: {program.word}\n")[2]
+    assert rest == f"{expected}Runs:    in /\n"
 
 
 def test_a_session_without_a_name_and_a_host_without_one_are_named() -> None:
     assert "From:    (unnamed) @ local\nClient:  (unknown)" in shown(question(("ls",)))
 
 
+def whole(asked: Question, size: Size) -> str:
+    return "".join(paint(page, colour=False) for page in compose(asked, size))
+
+
 def test_side_fields_are_bounded_and_the_command_comes_last() -> None:
-    asked = question(
-        ("ls",),
-        reason="r" * 600,
-        session="s" * 200,
-        env={"TZ": "z" * 300},
-        id="i" * 200,
-    )
+    asked = question(("ls",), reason="r" * 600, session="s" * 200, id="i" * 200)
     text = shown(asked, 2000)
     assert "r" * 500 + "… (100 more characters)" in text
     assert "s" * 128 + "… (72 more characters)" in text
-    assert "z" * 256 + "… (44 more characters)" in text
     assert "r" * 501 not in text
-    assert text.endswith("Command: ls\nResolves: /usr/bin/ls\n")
+    assert text.endswith("Command: ls\nResolves: /usr/bin/ls\nRuns:    as alice in /\n")
 
 
-def test_many_variables_are_counted_and_none_but_locales_is_left_out() -> None:
-    env = {f"LC_{number:03}": "C" for number in range(300)} | {"LC_" + "X" * 500: "C"}
-    text = shown(question(("ls",), env=env | {"HOME": "/evil"}), 4000)
-    assert "Env:     HOME=/evil LC_000=C LC_001=C" in text
-    assert "LC_018=C … (282 more variables)\n" in text
-    wide = shown(question(("ls",), env={"LC_" + "X" * 500: "C"}), 4000)
-    assert "LC_" + "X" * 125 + "… (375 more characters)=C\n" in wide
+@proves("GATE-ASK-11")
+@pytest.mark.parametrize("size", [Size(50, 15), Size(80, 24), Size(300, 100)])
+def test_every_variable_and_every_character_of_it_can_be_read(size: Size) -> None:
+    hidden = "/root/" + "./" * 200 + "../evil"
+    env = {"HOME": hidden} | {f"LC_{number:03}": f"value{number}" for number in range(40)}
+    asked = question(("ls",), env=env)
+    text = whole(asked, size)
+    bare = "".join(re.sub(r"( \\|↩)?\n( +┊ )?", "", text).split())
+    assert f"HOME={hidden}" in bare
+    for number in range(40):
+        assert f"LC_{number:03}=value{number}" in bare
+
+
+@proves("GATE-ASK-11")
+def test_where_it_runs_and_as_whom_is_said() -> None:
+    assert "Runs:    as alice in /\n" in shown(question(("ls",)))
+    assert "Runs:    as root in /, through /usr/bin/sudo\n" in shown(PLAIN)
+
+
+def test_an_unprivileged_request_is_not_headed_as_a_privileged_one() -> None:
+    assert shown(question(("ls",))).startswith("━━━ Command request ━━━")
+    assert shown(PLAIN).startswith("━━━ Privilege Request ━━━")
+
+
+def test_a_gate_that_is_root_says_so_whatever_is_asked() -> None:
+    asked = Question(validated(valid()), (Program("ls", "/bin/ls"),), PEER, "root")
+    assert asked.as_root
+    assert "Runs:    as root in /\n" in shown(asked)
+
+
+@proves("GATE-ASK-14")
+def test_what_others_can_change_is_named_with_who_can() -> None:
+    weak = Weakness("/home/alice/bin", "alice")
+    program = Program("tool", "/home/alice/bin/tool", weaknesses=(weak,))
+    script = Weakness("/home/alice/deploy.sh", "group staff")
+    asked = Question(validated(valid()), (program,), PEER, "alice", None, (script,))
+    text = shown(asked)
+    assert "Caution: alice can change /home/alice/bin; if it changes, nothing is run\n" in text
+    assert "Caution: group staff can change /home/alice/deploy.sh until it is used\n" in text
+
+
+@proves("GATE-ASK-13")
+@pytest.mark.parametrize("letter", ["\u4dc0", "\u3248", "\u2460", "é", "\u2e3b", "\U0001f600"])
+@pytest.mark.parametrize("columns", [30, 50, 80])
+def test_no_row_is_wider_than_the_screen_even_where_letters_take_two_columns(
+    letter: str, columns: int
+) -> None:
+    text = letter * 200 + " Command: rm"
+    asked = question(
+        ("echo", text), reason=text, session=text, env={"TZ": text, f"LC_{'X' * 99}": ""}
+    )
+    for page in compose(asked, Size(columns, 24)):
+        for spans in page[1:]:
+            row = "".join(span.text for span in spans)
+            assert len(row) + sum(not each.isascii() for each in row) <= columns + 2
+            ours = ("From:", "Client:", "Time:", "ID:", "Reason:", "Length:", "Env:", "Runs:")
+            assert row.startswith((" ", "Command: echo", "Resolves: /usr/bin/echo", *ours)), row
+
+
+@pytest.mark.parametrize("word", ["∕", "ɑ", "ⅼ", "𝐫𝐦", "–rf", "grüße"])
+def test_anything_but_ascii_in_a_command_is_marked(word: str) -> None:
+    assert "[non-ASCII]" in shown(question(("ls", word)))
+    assert "[non-ASCII]" not in shown(question(("ls", "plain")))
 
 
 def test_the_code_points_of_every_flagged_field_are_listed_on_demand() -> None:
     asked = question(("ls",), id="idа", version="vе", env={"TZ": "zо"})
     text = paint(word_lines(asked, 100), colour=False)
-    for name, letter in (("id", "A"), ("version", "IE"), ("TZ", "O")):
-        listed = text.partition(f"  {name}:\n")[2].partition("\n")[0]
+    assert "  env TZ='zо'\n" in text
+    for name, letter in (("id:", "A"), ("version:", "IE"), ("env TZ='zо'", "O")):
+        listed = text.partition(f"  {name}\n")[2].partition("\n")[0]
         assert listed.endswith(f"CYRILLIC SMALL LETTER {letter}")
 
 
@@ -132,28 +190,30 @@ def test_tags_that_do_not_fit_behind_the_command_stand_below_it() -> None:
 @pytest.mark.parametrize("size", [Size(80, 24), Size(60, 10), Size(300, 200)])
 def test_a_long_command_comes_in_pages_that_together_are_all_of_it(size: Size) -> None:
     long = question(("echo", *map(str, range(500)), "the-end"))
-    screen = compose(long, size)
-    assert screen.pages
-    opening = paint(screen.opening, colour=False)
-    assert "the-end" not in opening
-    assert digest(long.request)[:16] in opening
-    pages = [spans for page in screen.pages for spans in page]
-    texts = [spans[0].text for spans in [*screen.opening, *pages]]
-    command = [text[9:] for text in texts if text.startswith(("Command: ", "       ┊ "))]
-    assert "".join(command) == " ".join(["echo", *map(str, range(500)), "the-end"])
+    pages = compose(long, size)
+    assert len(pages) > 1
+    assert "the-end" not in paint(pages[0], colour=False)
+    assert digest(long.request)[:16] in paint(pages[0], colour=False)
+    assert all(len(page) <= size.rows - 5 for page in pages)
+    rows = [spans[0].text for page in pages for spans in page]
+    start = next(index for index, row in enumerate(rows) if row.startswith("Command: "))
+    end = rows.index("Resolves: /usr/bin/echo")
+    command = " ".join(row[9:] for row in rows[start:end])
+    assert command == " ".join(["echo", *map(str, range(500)), "the-end"])
 
 
 @proves("GATE-ASK-05")
 def test_no_terminal_is_tall_enough_to_wave_a_long_command_through() -> None:
     long = question(("echo", "x" * MAX_AT_A_GLANCE))
-    assert compose(long, Size(1000, 1000)).pages
-    assert not compose(question(("echo", "x" * (MAX_AT_A_GLANCE - 5))), Size(1000, 1000)).pages
+    assert len(compose(long, Size(1000, 1000))) > 1
+    short = question(("echo", "x" * (MAX_AT_A_GLANCE - 5)))
+    assert len(compose(short, Size(1000, 1000))) == 1
 
 
 @proves("GATE-ASK-05")
 def test_many_stages_come_in_pages_too() -> None:
     stages = [("echo", str(number)) for number in range(40)]
-    assert compose(question(*stages), Size(80, 24)).pages
+    assert len(compose(question(*stages), Size(80, 24))) > 1
 
 
 def test_every_word_can_be_seen_on_a_line_of_its_own() -> None:

@@ -1,6 +1,7 @@
 """The wire, byte by byte, against a running server."""
 
 import base64
+import itertools
 import json
 import os
 import socket
@@ -13,8 +14,9 @@ import pytest
 from stringd import __version__
 from stringd.gate import server
 from stringd.gate.audit import verify
+from stringd.gate.callers import MAX_IN_FLIGHT, CallerId
 from stringd.gate.decide import Answer, Event
-from stringd.gate.session import MAX_IN_FLIGHT
+from stringd.gate.program import Program
 from stringd.wire.gate import MAX_REQUEST_BYTES, Response
 from tests.gate.support import (
     PATIENCE,
@@ -154,11 +156,13 @@ def test_a_machine_out_of_threads_is_busy_and_the_gate_lives_on(
 @proves("GATE-FRAME-05")
 def test_over_the_cap_the_answer_is_busy_without_the_request_being_read(home: Path) -> None:
     human = Human(decide=lambda _: Answer(Event.NO))
-    with serving(home, human, at_liberty=False) as desk:
+    many = itertools.count()
+    everybody = lambda *_: CallerId(next(many), 0)  # noqa: E731
+    with serving(home, human, at_liberty=False, identify=everybody) as desk:
         waiting = [connect(desk.path) for _ in range(MAX_IN_FLIGHT)]
         for connection in waiting:
             send(connection, request(["true"]))
-        until(lambda: desk.sessions.slots.are_full)
+        until(lambda: desk.handler.places.are_full)
         with connect(desk.path) as late:
             reply = answer(late)
         assert (reply["id"], reply["message"]) == ("", "server busy: too many in-flight requests")
@@ -166,7 +170,7 @@ def test_over_the_cap_the_answer_is_busy_without_the_request_being_read(home: Pa
         assert [answer(connection)["status"] for connection in waiting] == [
             "denied"
         ] * MAX_IN_FLIGHT
-        until(lambda: desk.sessions.slots.taken == 0)
+        until(lambda: desk.handler.places.taken == 0)
         assert exchange(desk.path, request(["true"]))["status"] == "denied"
         for connection in waiting:
             connection.close()
@@ -197,7 +201,7 @@ def test_a_caller_that_hangs_up_while_asked_is_not_served(home: Path) -> None:
         with connect(desk.path) as connection:
             send(connection, request(["touch", str(ran)]))
             until(lambda: len(human.asked) == 1)
-        until(lambda: desk.sessions.slots.taken == 0)
+        until(lambda: desk.handler.places.taken == 0)
         assert "abandoned" in desk.audit.read_text()
     assert not ran.exists()
 
@@ -216,7 +220,7 @@ def test_a_caller_that_hangs_up_between_yes_and_start_is_not_served(home: Path) 
         connection = connect(desk.path)
         send(connection, request(["touch", str(ran)]))
         assert gone.wait(PATIENCE)
-        until(lambda: desk.sessions.slots.taken == 0)
+        until(lambda: desk.handler.places.taken == 0)
         assert "abandoned" in desk.audit.read_text()
         (spans,) = desk.human.told
         assert spans[0].text.startswith("→ caller went away, nothing was run")
@@ -268,7 +272,7 @@ def test_a_crash_in_one_request_is_an_error_for_it_alone(home: Path) -> None:
         assert any("a bug" in line for line in desk.log)
         human.decide = lambda _: Answer(Event.YES)
         assert exchange(desk.path, request(["true"]))["status"] == "ok"
-        assert desk.sessions.slots.taken == 0
+        assert desk.handler.places.taken == 0
 
 
 def test_a_crash_in_the_middle_of_an_answer_is_not_followed_by_another(
@@ -357,14 +361,13 @@ def test_a_request_that_was_asked_about_is_not_refused_as_well(desk: Desk) -> No
 
 
 def test_a_caller_slow_to_read_a_privileged_answer_does_not_hold_the_terminal(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path,
 ) -> None:
-    folder = home / "bin"
-    folder.mkdir()
-    (folder / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n')
-    (folder / "sudo").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    with serving(home, Human()) as desk, connect(desk.path) as slow:
+    sudo = home / "sudo"
+    sudo.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    sudo.chmod(0o755)
+    by = Program("sudo", str(sudo))
+    with serving(home, Human(), sudo=by) as desk, connect(desk.path) as slow:
         send(slow, request(["head", "-c", "4000000", "/dev/zero"], privileged=True))
         until(lambda: bool(desk.human.told))
         assert exchange(desk.path, request(["true"], privileged=True))["status"] == "ok"

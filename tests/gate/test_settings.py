@@ -21,7 +21,7 @@ def test_without_an_environment_the_defaults_hold(
     monkeypatch.chdir(tmp_path)
     settings = from_environment({})
     assert (settings.prompt_timeout, settings.exec_timeout, settings.max_future) == (60, 300, 5)
-    assert settings.data_dir == tmp_path / ".stringd"
+    assert settings.data_dir == Path("~/.string").expanduser()
     assert settings.socket.name in ("stringd-gate.sock", "gate.sock")
     assert settings.socket.is_absolute()
 

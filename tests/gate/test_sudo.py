@@ -117,6 +117,15 @@ def account() -> Iterator[Account]:
         shutil.rmtree(home)
 
 
+@pytest.fixture
+def roots_folder() -> Iterator[Path]:
+    """A place where everybody may read and only root may write."""
+    folder = Path(tempfile.mkdtemp(prefix="sr"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
 def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err
@@ -224,8 +233,10 @@ def test_the_time_limit_ends_what_root_owns_where_sudo_allows_nothing_else(
 
 
 @proves("GATE-EXE-04")
-def test_what_cannot_be_ended_is_named_and_holds_nobody_up(account: Account) -> None:
-    tool = account.home / "stubborn"
+def test_what_cannot_be_ended_is_named_and_holds_nobody_up(
+    account: Account, roots_folder: Path
+) -> None:
+    tool = roots_folder / "stubborn"
     tool.write_text("#!/bin/sh\ntrap '' TERM HUP INT\nsleep $1\n")
     tool.chmod(0o755)
     account.may(f"ALL=(root) NOPASSWD: {tool}")
@@ -266,3 +277,114 @@ def test_another_account_is_hung_up_on(account: Account) -> None:
         assert "server closed connection without response" in done.stderr
         gate.terminal.wait_for("rejecting connection from uid 0")
         assert QUESTION not in gate.terminal.screen
+
+
+@pytest.fixture(params=["binary", "text"])
+def tool(request: pytest.FixtureRequest, account: Account) -> Path:
+    """A program of the account's own, which says A."""
+    path = account.home / f"tool-{request.param}"
+    if request.param == "binary":
+        shutil.copy("/bin/echo", path)
+    else:
+        path.write_text('#!/bin/sh\necho "$@"\n')
+    path.chmod(0o755)
+    shutil.chown(path, account.name)
+    return path
+
+
+@proves("GATE-EXE-08")
+def test_a_program_that_others_can_change_is_checked_by_root_itself(
+    account: Account, tool: Path
+) -> None:
+    account.may("ALL=(ALL) NOPASSWD: ALL")
+    with account.gate() as gate:
+        asked = account.request(gate, str(tool), "A", "b c")
+        shown = gate.terminal.wait_for(AS_ROOT_QUESTION)
+        assert f"Caution: {account.name} can change {tool}" in shown
+        gate.terminal.type("y")
+        assert finished(asked) == (0, "A b c\n", "")
+
+
+@proves("GATE-EXE-08")
+@pytest.mark.parametrize("how", ["replaced", "rewritten", "parent"])
+def test_a_program_changed_while_sudo_asks_for_the_password_is_not_run(
+    account: Account, tool: Path, how: str
+) -> None:
+    """The longest moment between approval and execution, and the last one an attacker has."""
+    account.may("ALL=(ALL) ALL")
+    folder = account.home / f"folder-{secrets.token_hex(3)}"
+    folder.mkdir()
+    moved = tool.rename(folder / "tool")
+    mark = account.home / f"mark-{secrets.token_hex(3)}"
+    evil = f"#!/bin/sh\ntouch {mark}\n"
+    with account.gate() as gate:
+        asked = account.request(gate, str(moved), "A")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        gate.terminal.wait_for("password for")
+        if how == "rewritten":
+            moved.write_text(evil)
+        else:
+            place = folder
+            if how == "parent":
+                folder.rename(f"{folder}-away")
+                folder.mkdir()
+            else:
+                moved.unlink()
+            (place / "tool").write_text(evil)
+            (place / "tool").chmod(0o755)
+        gate.terminal.type(f"{account.password}\n")
+        assert finished(asked) == (1, "", "Error: command changed after approval\n")
+    assert not mark.exists()
+
+
+@proves("GATE-EXE-10")
+def test_ctrl_c_at_the_password_reaches_the_caller_as_a_failure(account: Account) -> None:
+    account.may("ALL=(ALL) ALL")
+    with account.gate() as gate:
+        asked = account.request(gate, "id", "-u")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        gate.terminal.wait_for("password for")
+        gate.terminal.type("\x03")
+        code, out, err = finished(asked)
+        assert (code, out) == (1, "")
+        assert err == "Error: command ended by the person at the terminal\n"
+        # And the gate is there for the next one.
+        again = account.request(gate, "id", "-u")
+        approve_with_password(gate, account)
+        assert finished(again) == (0, "0\n", "")
+
+
+@proves("GATE-EXE-10")
+def test_ctrl_c_ends_what_root_runs(account: Account) -> None:
+    account.may("ALL=(ALL) NOPASSWD: ALL")
+    marker = f"6{secrets.randbelow(10**8)}"
+    with account.gate() as gate:
+        asked = account.request(gate, "sleep", marker)
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        until(lambda: len(processes_with(marker)) > 1)
+        gate.terminal.type("\x03")
+        assert finished(asked)[2] == "Error: command ended by the person at the terminal\n"
+        assert processes_with(marker) == []
+
+
+@proves("GATE-EXE-09")
+def test_a_sudo_planted_in_the_accounts_path_gets_no_password(account: Account) -> None:
+    account.may("ALL=(ALL) ALL")
+    folder, mark = account.home / "bin", account.home / "got"
+    folder.mkdir()
+    (folder / "sudo").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (folder / "sudo").chmod(0o755)
+    shutil.chown(folder, account.name)
+    shutil.chown(folder / "sudo", account.name)
+    with account.gate(PATH=f"{folder}:{account.env()['PATH']}") as gate:
+        asked = account.request(gate, "id", "-u")
+        shown = gate.terminal.wait_for(AS_ROOT_QUESTION)
+        assert "through /usr/bin/sudo" in shown
+        gate.terminal.type("y")
+        gate.terminal.wait_for("password for")
+        gate.terminal.type(f"{account.password}\n")
+        assert finished(asked) == (0, "0\n", "")
+    assert not mark.exists()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 environment:
   STRINGD_GATE_SOCKET          where to listen (else $XDG_RUNTIME_DIR/stringd-gate.sock)
-  STRINGD_DATA_DIR             where the audit log is kept (default .stringd)
+  STRINGD_DATA_DIR             where the audit log is kept, if absolute (default ~/.string)
   STRINGD_GATE_PROMPT_TIMEOUT  seconds a question waits for a key (60)
   STRINGD_GATE_EXEC_TIMEOUT    seconds a command may run (300)
   STRINGD_GATE_MAX_FUTURE      seconds a caller's clock may be ahead (5, at most 60)
@@ -28,13 +28,17 @@ environment:
   NO_COLOR                     no bold, no dim
 
 keys:
-  y approves the command on the screen, v reads on in a long one, ? lists every word,
-  n denies and takes a note for the caller if you start typing one, any other key denies at once.
+  y approves the command on the screen, Space and PageDown read on in a long one, ? shows
+  details, n denies and takes a note for the caller if you start typing one, d denies
+  everything this caller asks for five minutes, any other letter denies at once. A key counts
+  after 0.4 seconds without any key. Ctrl-C ends what runs, or the gate when nothing runs.
 
-stringd gate audit tail|verify|export shows what was asked, decided and run.
+stringd gate audit shows what was asked, decided and run, one line a request;
+stringd gate audit tail|verify|export for more.
 """
 _UNSUPPORTED: Final = {
     "--no-confirm-unprivileged": "every command is asked about; that cannot be switched off",
+    "--unattended-eligible": "nothing runs unattended; every command is a question here",
     "--pkexec": "privileged commands run through sudo, after a key pressed here",
     "--host": "questions from other hosts are not supported yet",
     "--login": "questions from other hosts are not supported yet",
@@ -122,11 +126,12 @@ def _gate_parser(name: str) -> argparse.ArgumentParser:
     add("-V", "--version", action="store_true", help="print the version")
     # Accepted from habits with other gates: asking about everything is what this one does.
     add("--confirm-unprivileged", action="store_true", help=argparse.SUPPRESS)
+    add("--no-unattended-eligible", action="store_true", help=argparse.SUPPRESS)
     add("--forward-agent", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
-_ARMING_HELP: Final = "ignore keys for this long after a question appears (400)"
+_ARMING_HELP: Final = "a key counts after so much silence (400)"
 
 
 def _milliseconds(text: str) -> float:
@@ -161,14 +166,13 @@ def _audit(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="stringd gate audit",
         description="Shows and checks the gate's audit log.",
-        epilog="verify exits 1 and names the first record that does not hold.",
+        epilog="tail shows one line a request, --json every record. "
+        "verify exits 1 and names the first record that does not hold.",
     )
     parser.add_argument("what", choices=("tail", "verify", "export"), nargs="?", default="tail")
-    parser.add_argument(
-        "-n", "--lines", type=_count, default=20, help="how many records tail shows"
-    )
+    parser.add_argument("-n", "--lines", type=_count, default=20, help="how many lines tail shows")
     parser.add_argument("--json", action="store_true", help="for scripts")
-    parser.add_argument("--file", type=Path, help="another log than the one in the data directory")
+    parser.add_argument("--file", type=Path, help="another log than the usual one")
     try:
         options = parser.parse_args(argv)
     except SystemExit as done:
@@ -195,14 +199,15 @@ def _audit_tail(path: Path, options: argparse.Namespace) -> int:
     from collections import deque
 
     from stringd.gate.audit import records
-    from stringd.gate.report import audit_line
+    from stringd.gate.history import history
 
-    last = deque((record for _, _, record in records(path)), maxlen=options.lines)
-    for record in last:
-        if options.json:
+    every = (record for _, _, record in records(path))
+    if options.json:
+        for record in deque(every, maxlen=options.lines):
             print(json.dumps(record))
-        else:
-            print("(not a record)" if record is None else audit_line(record))
+        return 0
+    for row in deque(history(every), maxlen=options.lines):
+        print(row)
     return 0
 
 

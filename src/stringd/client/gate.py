@@ -9,7 +9,7 @@ import shlex
 import socket
 import struct
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from stringd.wire.gate import (
     Status,
     decode_response,
     encode_request,
+    gate_directory,
     socket_path,
 )
 from stringd.wire.search import find
@@ -50,7 +51,7 @@ class GateNotRunningError(GateClientError):
 
     def __init__(self, path: str) -> None:
         super().__init__(
-            f"stringd gate is not running (nothing answers at {path}). {_elsewhere(path)}"
+            f"could not connect to {path}: stringd gate is not running. {_elsewhere(path)}"
             f"Start it in a terminal of your own: {starting(path)}"
         )
 
@@ -79,8 +80,8 @@ def _is_usual(path: str) -> bool:
 def default_socket(env: Mapping[str, str] | None = None) -> str:
     """Where the gate listens by default on this machine."""
     env = os.environ if env is None else env
-    data_dir = str(Path(env.get("STRINGD_DATA_DIR") or ".stringd").absolute())
-    return socket_path(env, os.getuid(), data_dir, lambda name: Path(name).is_dir())
+    where = gate_directory(env, os.path.expanduser("~"))  # noqa: PTH111
+    return socket_path(env, os.getuid(), where, lambda name: Path(name).is_dir())
 
 
 def host_name() -> str:
@@ -115,7 +116,16 @@ def build_request(
     request_id: str | None = None,
     action: RequestAction = RequestAction.EXEC,
 ) -> Request:
-    """A request stamped with the present time and an id of its own."""
+    """A request stamped with the present time and an id of its own.
+
+    Raises `GateClientError` for text that JSON cannot carry, which is what Python makes of words
+    that are not UTF-8.
+    """
+    for name, text in _texts(pipeline, env or {}, reason, session, host):
+        if not _is_text(text):
+            raise GateClientError(
+                f"{name} is not valid UTF-8 ({text!a}), and the gate takes text only"
+            )
     return Request(
         pipeline=tuple(tuple(stage) for stage in pipeline),
         id=str(uuid.uuid4()) if request_id is None else request_id,
@@ -129,6 +139,25 @@ def build_request(
         version=__version__,
         action=action,
     )
+
+
+def _texts(
+    pipeline: Sequence[Sequence[str]], env: Mapping[str, str], *sides: str
+) -> Iterator[tuple[str, str]]:
+    for i, stage in enumerate(pipeline):
+        for j, word in enumerate(stage):
+            yield (f"argument {j} of the command" if len(pipeline) == 1 else f"[{i}][{j}]"), word
+    for name, value in env.items():
+        yield f"the variable {name!a}", name + value
+    yield from zip(("the reason", "the session", "the host"), sides, strict=True)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _Client:

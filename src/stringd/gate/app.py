@@ -7,16 +7,19 @@ from types import FrameType
 from typing import Final
 
 from stringd import __version__
-from stringd.gate.audit import FILE_NAME, AuditLog
-from stringd.gate.console import Console, PromptSettings
-from stringd.gate.display import Line, Style, line
+from stringd.gate.asking import PromptSettings
+from stringd.gate.audit import FILE_NAME, HEAD_KEPT, AuditLog
+from stringd.gate.console import Console
+from stringd.gate.display import Line, Style, fitted, line
 from stringd.gate.errors import TroubleError
 from stringd.gate.execute import Executor
 from stringd.gate.listener import Listener
 from stringd.gate.notify import Hook
+from stringd.gate.requests import RequestHandler
+from stringd.gate.running import Running
 from stringd.gate.server import Server
-from stringd.gate.session import Sessions
 from stringd.gate.settings import Settings
+from stringd.gate.surroundings import key_pressers
 from stringd.gate.terminal import Terminal, log
 
 # Enough to answer everyone and to kill what runs; a terminal is not held longer than this.
@@ -54,13 +57,18 @@ class _Gate:
         listener: Listener,
     ) -> None:
         self._settings = settings
+        self._env = env
         self._terminal = terminal
+        self._listener = listener
+        self._running = Running()
         self._ending: signal.Signals | None = None
-        self._audit = AuditLog(settings.data_dir / FILE_NAME)
-        self._console = Console(terminal, _prompt_settings(settings))
+        self._audit = AuditLog(settings.data_dir / FILE_NAME, self._on_disturbed_log)
+        self._console = Console(
+            terminal, _prompt_settings(settings), settings.arming, lambda: len(self._running)
+        )
         self._agent = "SSH_AUTH_SOCK" in env
         self._mode = "local" if env.get("DISPLAY") or env.get("WAYLAND_DISPLAY") else "remote"
-        self._sessions = Sessions(
+        self._handler = RequestHandler(
             self._console,
             Executor(settings.exec_timeout, env),
             self._audit,
@@ -69,18 +77,24 @@ class _Gate:
             stop=self._leave,
             log=self._log if settings.verbose else lambda _: None,
             columns=lambda: 80 if terminal is None else terminal.size.columns,
+            env=env,
+            running=self._running,
         )
-        self._server = Server(listener.socket, self._sessions, self._log)
+        self._server = Server(listener.socket, self._handler, self._log, self._look_around)
 
     def serve(self) -> signal.Signals | None:
         self._install_signals()
-        self._record("started", {"version": __version__, "pid": os.getpid()})
+        started = {"version": __version__, "pid": os.getpid(), HEAD_KEPT: True}
+        self._record("started", started)
         self._greet()
         self._server.run()
         self._server.drain(DRAIN_SECONDS)
         how = "stop" if self._ending is None else self._ending.name
-        unrecorded = self._sessions.refusals.unrecorded
-        rest: dict[str, object] = {"unrecorded": unrecorded} if unrecorded else {}
+        rest: dict[str, object] = {}
+        if unrecorded := self._handler.unrecorded:
+            rest["unrecorded"] = unrecorded
+        if (peer := self._handler.stopped_by) is not None:
+            rest["stopped_by"] = {"pid": peer.pid, "exe": peer.exe}
         self._record("ended", {"pid": os.getpid(), "how": how} | rest)
         return self._ending
 
@@ -93,13 +107,51 @@ class _Gate:
         for number in _ENDING:
             signal.signal(number, self._on_ending)
         signal.signal(signal.SIGCONT, self._on_continue)
+        signal.signal(signal.SIGWINCH, lambda *_: self._console.resized())
         # In the background the terminal then says EIO instead of stopping us.
         signal.signal(signal.SIGTTIN, signal.SIG_IGN)
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 
     def _on_ending(self, number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGINT and not self._console.is_asking and self._running.abort():
+            # The first Ctrl-C is for what runs; without anything running it is for the gate.
+            # Its echo is left alone in its line.
+            self._console.announce([line("")])
+            return
         self._ending = signal.Signals(number)
         self._server.leave()
+
+    def _look_around(self) -> None:
+        """Notice what went missing while we were not looking."""
+        self._audit.check()
+        if self._terminal is not None and self._terminal.is_gone:
+            # Nobody can answer here any more, and a socket would keep callers waiting.
+            self._ending = signal.SIGHUP
+            self._server.leave()
+        elif not self._listener.is_in_place:
+            self._listen_again()
+
+    def _listen_again(self) -> None:
+        path = self._settings.socket
+        try:
+            self._server.listen_on(self._listener.bind_again())
+        except TroubleError as error:
+            self._record("failed", {"message": f"socket lost: {error}"})
+            self._announce(f"Callers cannot reach this gate any more: {error}. It ends.")
+            self._server.leave()
+            return
+        self._record("disturbed", {"message": "the socket file was removed"})
+        self._announce(f"Somebody removed the socket; listening again on {path}")
+
+    def _on_disturbed_log(self, what: str) -> None:
+        self._announce(f"Warning: {what}. `stringd gate audit verify` fails from now on.")
+
+    def _announce(self, text: str) -> None:
+        if self._terminal is None:
+            log(f"stringd gate: {text}")
+        else:
+            columns = self._terminal.size.columns
+            self._console.announce([line(fitted(text, columns), Style.BOLD)])
 
     def _on_continue(self, _number: int, _frame: FrameType | None) -> None:
         if self._terminal is not None:
@@ -108,7 +160,7 @@ class _Gate:
     def _log(self, text: str) -> None:
         """A line on standard error, but never into the middle of a question on the same screen."""
         if self._terminal is not None and os.isatty(2):
-            self._console.announce([line(text)])
+            self._console.announce([line(fitted(text, self._terminal.size.columns))])
         else:
             log(text)
 
@@ -131,8 +183,17 @@ class _Gate:
         self._tell(
             line(f"stringd gate {__version__}", Style.BOLD),
             line(f"Listening on {settings.socket}"),
-            line("Questions appear here: y approves, other keys deny.", Style.DIM),
+            line(f"Audit log    {settings.data_dir / FILE_NAME}, {self._audit.head.seq} records"),
+            *self._warnings(),
+            line("Questions appear here: y approves, Ctrl-C ends the gate.", Style.DIM),
         )
+
+    def _warnings(self) -> list[Line]:
+        ways = list(key_pressers(self._env))
+        if not ways:
+            return []
+        opening = "Your other programs could press keys here:"
+        return [line(opening, Style.BOLD), *(line(f"  by {way}") for way in ways)]
 
     def _tell(self, *lines: Line) -> None:
         if self._terminal is None:
@@ -146,7 +207,6 @@ class _Gate:
 def _prompt_settings(settings: Settings) -> PromptSettings:
     return PromptSettings(
         timeout=settings.prompt_timeout,
-        arming=settings.arming,
         bell=settings.bell,
         hook=Hook(settings.notify) if settings.notify.strip() else None,
     )

@@ -1,9 +1,9 @@
 """A stream of output on its way to the caller: capped, held in few large blocks."""
 
+import binascii
 from collections.abc import Iterator
 from typing import Final
 
-from stringd.gate.base64 import encoded
 from stringd.system.memory import large_room
 from stringd.wire.gate import MAX_OUTPUT_BYTES, Blob
 
@@ -15,10 +15,8 @@ _COUNTED_BYTES: Final = 262_144
 _FIRST_BLOCK: Final = 12_288
 # What passes the cap is read all the same, so that the command is not held up.
 _DROP_BYTES: Final = 65_536
-# So much is encoded at a time: its text fits where the last one was.
+# Encoded and sent a slice at a time, so the whole text never exists. A multiple of three.
 _SLICE: Final = 98_304
-# From here on a second thread is worth its start.
-_SHARED_BYTES: Final = 2_097_152
 
 
 class Capture:
@@ -85,37 +83,15 @@ class Capture:
 
 
 class _Encoded:
-    """What a capture kept as base64, made anew for each reader."""
+    """What a capture kept as base64, encoded again for each reader."""
 
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
 
-    def __iter__(self) -> Iterator[bytes | memoryview]:
+    def __iter__(self) -> Iterator[bytes]:
         for part in self._capture.parts():
-            yield from _pieces(part)
-
-
-def _pieces(part: memoryview) -> Iterator[bytes | memoryview]:
-    """The base64 of a part, in pieces that are sent well."""
-    if len(part) < _SHARED_BYTES:
-        yield from map(encoded, _slices(part, _SLICE))
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    whole = len(part) - len(part) % 3
-    # Whoever sends has that to do besides, and so encodes the smaller part.
-    own = whole // 15 * 6
-    # Encoding needs no interpreter: one part is made while the other is on its way.
-    with ThreadPoolExecutor(1) as beside:
-        try:
-            rest = beside.submit(encoded, part[own:whole])
-        except RuntimeError:
-            # There are no more threads to have; then one does it all.
-            yield from map(encoded, _slices(part, _SLICE))
-            return
-        yield from map(encoded, _slices(part[:own], _SLICE))
-        yield from _slices(memoryview(rest.result()), _SLICE // 3 * 4)
-    yield encoded(part[whole:])
+            for piece in _slices(part, _SLICE):
+                yield binascii.b2a_base64(piece, newline=False)
 
 
 def _slices(whole: memoryview, size: int) -> Iterator[memoryview]:

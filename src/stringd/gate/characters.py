@@ -102,14 +102,11 @@ def _script(character: str) -> str:
 
 
 def cells(character: str) -> int:
-    """How many terminal columns a visible character takes."""
-    if character.isascii():
-        return 1
-    import unicodedata  # see above
+    """How many terminal columns a visible character may take at most.
 
-    if unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+    Terminals disagree about everything but ASCII, and Unicode widens characters in new versions.
+    """
+    return 1 if character.isascii() else 2
 
 
 def describe(character: str) -> str:

@@ -10,7 +10,7 @@ out the single `Permit` the executor accepts.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, Protocol
+from typing import Final
 
 from stringd.gate.program import Program
 from stringd.gate.validate import ValidatedRequest
@@ -80,31 +80,6 @@ def step(state: State, event: Event, table: Table = TRANSITIONS) -> State:
         raise IllegalStepError(f"{event.name} is not possible in {state.name}") from None
 
 
-class Key(Enum):
-    """What a single byte means while a question is on the screen."""
-
-    YES = auto()
-    NO = auto()
-    NOTE = auto()
-    VIEW = auto()
-    WORDS = auto()
-    SILENCE = auto()
-
-
-_KEYS: Final = {
-    ord("y"): Key.YES,
-    ord("Y"): Key.YES,
-    ord("n"): Key.NOTE,
-    ord("v"): Key.VIEW,
-    ord("?"): Key.WORDS,
-}
-
-
-def classify(byte: int | None) -> Key:
-    """The meaning of a byte, or of none. Whatever is not listed is a no, `a` and Enter included."""
-    return Key.SILENCE if byte is None else _KEYS.get(byte, Key.NO)
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """How a question ended: `YES`, `NO` or `SILENCE`, who decided, and their note to the caller."""
@@ -112,37 +87,37 @@ class Answer:
     event: Event
     by: str = "terminal"
     note: str = ""
-
-
-class Policy(Protocol):
-    """Decides what needs no question. Rules and grants will live behind this."""
-
-    def consider(self, request: ValidatedRequest) -> Answer | None:
-        """An answer that is already settled, or None: ask the human."""
-
-
-class AskAlways:
-    """The policy without rules: every command is a question."""
-
-    def consider(self, request: ValidatedRequest) -> Answer | None:  # noqa: ARG002
-        return None
+    denies_caller: bool = False
+    """Everything else this caller asks is denied too, for a while."""
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Leave to run exactly this request with exactly these programs. Made by `Approval` alone."""
+    """Permission to run exactly this request and these programs. Made by `Approval` alone."""
 
     request: ValidatedRequest
     programs: Sequence[Program]
+    sudo: Program | None = None
 
 
 class Approval:
     """One request's walk through the table."""
 
-    def __init__(self, request: ValidatedRequest, programs: Sequence[Program]) -> None:
+    def __init__(
+        self,
+        request: ValidatedRequest,
+        programs: Sequence[Program] = (),
+        sudo: Program | None = None,
+    ) -> None:
         self.request = request
         self.programs = programs
+        self.sudo = sudo
         self.state = State.WAITING
+
+    def show(self, programs: Sequence[Program], sudo: Program | None) -> None:
+        """It is asked about now, with these programs."""
+        self.programs, self.sudo = programs, sudo
+        self.advance(Event.TURN)
 
     def advance(self, event: Event) -> State:
         self.state = step(self.state, event)
@@ -151,4 +126,4 @@ class Approval:
     def spend(self) -> Permit:
         """The permit, once: a second call, or one without a yes, raises `IllegalStepError`."""
         self.advance(Event.START)
-        return Permit(self.request, self.programs)
+        return Permit(self.request, self.programs, self.sudo)

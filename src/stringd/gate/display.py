@@ -13,7 +13,9 @@ from stringd.gate.characters import cells, deceives, is_visible
 Painted = NewType("Painted", str)
 
 NON_ASCII_FLAG: Final = " [non-ASCII]"
-CONTINUED: Final = "↩"
+# A cut between two words is written as a shell writes it, so that a copied command still works.
+CONTINUED: Final = " \\"
+CUT_IN_WORD: Final = "↩"
 
 _RESET: Final = "\x1b[0m"
 # Undecodable bytes arrive as these surrogates when text was decoded with `surrogateescape`.
@@ -81,22 +83,40 @@ def quote(word: str) -> str:
     return f"$'{render(escaped)}'"
 
 
-def command_text(stage: Iterable[str]) -> str:
-    """One command, its words quoted and joined by single spaces."""
+def command_words(stage: Iterable[str]) -> list[str]:
+    """The words of one command, quoted."""
     words = [quote(word) for word in stage]
     # An assignment in front of a command means something else to a shell.
     if words and "=" in words[0] and not words[0].startswith(("'", "$")):
         words[0] = f"'{words[0]}'"
-    return " ".join(words)
+    return words
+
+
+def pipeline_words(pipeline: Iterable[Iterable[str]]) -> list[str]:
+    """The quoted words of a pipeline; a bare `|` is always a pipe, for a word it is quoted."""
+    words: list[str] = []
+    for stage in pipeline:
+        words += [*(["|"] if words else []), *command_words(stage)]
+    return words
 
 
 def pipeline_text(pipeline: Iterable[Iterable[str]]) -> str:
-    """The whole pipeline on one line; a bare `|` is always a pipe, for a word it is quoted."""
-    return " | ".join(command_text(stage) for stage in pipeline)
+    """The whole pipeline on one line."""
+    return " ".join(pipeline_words(pipeline))
 
 
 def width_of(text: str) -> int:
-    return sum(map(cells, text))
+    """How many columns a text may take at most."""
+    return len(text) if text.isascii() else sum(map(cells, text))
+
+
+def fitted(text: str, width: int) -> str:
+    """Rendered text cut to the width, with a mark where it was cut."""
+    shown = render(text)
+    if width_of(shown) <= width:
+        return shown
+    # The mark is not ASCII either and may take two columns.
+    return shown[: _fit(shown, 0, max(width - 2, 1))] + "…"
 
 
 def wrap_exact(text: str, width: int) -> list[str]:
@@ -130,25 +150,35 @@ def labelled(label: str, value: str, width: int, style: Style = Style.PLAIN) -> 
     ]
 
 
-def command_lines(prefix: str, text: str, width: int) -> list[Line]:
-    """A command behind its prefix; every cut is marked at the right edge, so blanks show."""
+def command_lines(
+    prefix: str, words: Iterable[str], width: int, style: Style = Style.BOLD
+) -> list[Line]:
+    r"""Quoted words behind a prefix, in lines that fit.
+
+    A line that ends in ` \` is cut between words, as a shell reads it. A word longer than a line is
+    cut with a mark at both ends, because a blank at the edge would not be seen.
+    """
     indent = len(prefix)
-    pieces = wrap_exact(text, max(width - indent - 1, 10))
-    return [_command_line(prefix, pieces, index, indent) for index in range(len(pieces))]
-
-
-def _command_line(prefix: str, pieces: list[str], index: int, indent: int) -> Line:
-    opening = prefix if index == 0 else " " * (indent - 2) + "┊ "
-    ending = Span(CONTINUED, Style.DIM) if index < len(pieces) - 1 else Span("")
-    return (Span(opening + pieces[index], Style.BOLD), ending)
+    lines: list[Line] = []
+    opening, row = prefix, ""
+    room = max(width - indent - len(CONTINUED), 10)
+    for word in words:
+        if row and width_of(row) + 1 + width_of(word) > room:
+            lines.append((Span(opening + row, style), Span(CONTINUED, Style.DIM)))
+            opening, row = " " * indent, ""
+        row = f"{row} {word}" if row else word
+        while width_of(row) > room:
+            end = _fit(row, 0, room)
+            lines.append((Span(opening + row[:end], style), Span(CUT_IN_WORD, Style.DIM)))
+            opening, row = " " * (indent - 2) + "┊ ", row[end:]
+    return [*lines, (Span(opening + row, style),)]
 
 
 def first_lines(output: bytes, count: int, width: int) -> Iterator[str]:
     """The first lines of a command's output, rendered and cut to the terminal's width."""
     for raw in output.split(b"\n", count)[:count]:
         text = render(raw[: 4 * width].decode("utf-8", "surrogateescape").removesuffix("\r"))
-        end = _fit(text, 0, width)
-        yield text if end >= len(text) else text[: _fit(text, 0, width - 1)] + "…"
+        yield fitted(text, width)
 
 
 def _paint_line(spans: Line, colour: bool) -> str:

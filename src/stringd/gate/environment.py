@@ -13,7 +13,7 @@ def plain_environment(request: ValidatedRequest, own: Mapping[str, str]) -> dict
 
     The agent's socket is taken from our own environment, never from the request.
     """
-    name, home = _account()
+    name, home = account()
     env = dict(request.env)
     env.setdefault("HOME", home)
     env |= {"USER": name, "LOGNAME": name, "PATH": CHILD_PATH}
@@ -22,13 +22,7 @@ def plain_environment(request: ValidatedRequest, own: Mapping[str, str]) -> dict
     return env
 
 
-def sudo_words(sudo: str, request: ValidatedRequest, command: list[str]) -> list[str]:
-    """The words of one sudo call: assignments the request asked for, `--`, then the command."""
-    assignments = [f"{name}={value}" for name, value in request.env.items()]
-    return [sudo, *assignments, "--", *command]
-
-
-def _account() -> tuple[str, str]:
+def account() -> tuple[str, str]:
     """Our own name and home; in a container the number may have neither."""
     try:
         entry = pwd.getpwuid(os.getuid())

@@ -1,9 +1,10 @@
-"""What can go wrong in the gate, translated to the wire in one place (`session.py`).
+"""What can go wrong in the gate, translated to the wire in one place (`requests.py`).
 
 GateError
 ├── RefusalError         the request is answered with `error` and this text
 │   ├── BusyError        there is no room for it now
 │   ├── TroubleError     the machine failed: terminal, audit log, program
+│   ├── AbortedError     the person at the terminal ended the command
 │   └── StoppingError    the gate is going down
 └── CallerGoneError      nobody is left to answer
 """
@@ -28,6 +29,13 @@ class BusyError(RefusalError):
 
 class TroubleError(RefusalError):
     """The machine, not the request, is at fault."""
+
+
+class AbortedError(RefusalError):
+    """The person at the terminal ended the command while it ran, or sudo while it asked."""
+
+    def __init__(self) -> None:
+        super().__init__("command ended by the person at the terminal")
 
 
 class StoppingError(RefusalError):

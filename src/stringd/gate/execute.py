@@ -1,12 +1,15 @@
 """Runs an approved pipeline. There is no shell here, and nothing runs without a `Permit`.
 
-Children run in `/` with umask 077 and see descriptors 0, 1 and 2 only. Unprivileged ones get a
+Children run in `/` with umask 077 and see descriptors 0, 1 and 2 only; a text that an interpreter
+runs and that may change on the disk has its unchangeable copy as 3. Unprivileged ones get a
 session of their own, so that nothing can reach the approver's terminal. Privileged ones share one
-process group in this session, which holds the terminal while it runs: sudo may ask there.
+process group in this session, which holds the terminal while it runs: sudo may ask there, and
+Ctrl-C ends it.
 """
 
 import fcntl
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -16,17 +19,23 @@ from typing import Final
 
 from stringd.gate.capture import Capture
 from stringd.gate.decide import Permit
-from stringd.gate.environment import plain_environment, sudo_words
-from stringd.gate.errors import TroubleError, os_text
+from stringd.gate.environment import plain_environment
+from stringd.gate.errors import AbortedError, TroubleError, os_text
 from stringd.gate.processes import ALL_SIGNALS, QUIET, Child, end
-from stringd.gate.resolve import confirm, resolve
+from stringd.gate.program import Program
+from stringd.gate.resolve import CHANGED, confirm, executable, resolve, unwritable
+from stringd.gate.sudo import CHANGED_CODE, CHANGED_TEXT, checked_words, sudo_words
 from stringd.gate.watch import READABLE, Watch
 from stringd.system.memory import keep_freed_memory
 from stringd.wire.gate import Stage
 
 # A background process that keeps a pipe open must not hold up the answer.
 DRAIN_SECONDS: Final = 2.0
+# What Ctrl-C was pressed for may tidy up for so long before it is killed.
+INTERRUPT_SECONDS: Final = 5.0
 _PIPE_BYTES: Final = 1_048_576
+# Where a child finds the copy of the text it is to run.
+_COPY: Final = 3
 
 Lend = Callable[[int], AbstractContextManager[None]]
 _Actions = Sequence[tuple[int, int, int]]
@@ -97,7 +106,10 @@ class Executor:
             raise self._overrun(pipeline) from None
         finally:
             pipeline.close()
-        return pipeline.outcome(started)
+        outcome = pipeline.outcome(started)
+        if permit.sudo is not None and any(map(_is_changed, outcome.codes, outcome.stderrs)):
+            raise TroubleError(CHANGED)
+        return outcome
 
     def _overrun(self, pipeline: "_Pipeline") -> OverrunError:
         survivors = pipeline.end()
@@ -110,13 +122,16 @@ class _Pipeline:
         self._permit = permit
         self._request = permit.request
         self._own_env = own_env
-        self._sudo = _sudo(own_env) if self._request.privileged else None
+        self._sudo = permit.sudo.path if permit.sudo is not None else None
         self._children: dict[int, Child] = {}
         self._codes: dict[int, int] = {}
         self._streams: dict[int, Capture] = {}
         self._stdout = Capture()
         self._stderrs = [Capture() for _ in self._request.pipeline]
-        self._group_opener: Child | None = None
+        self._guard: Child | None = None
+        self._guarding = -1
+        self._is_interrupted = False
+        self._deadline = 0.0
         self.group = 0
 
     @property
@@ -136,24 +151,42 @@ class _Pipeline:
         self.pump(watch, deadline)
 
     def open_group(self) -> None:
-        """Have a process group before anything is in it; it lasts until its opener is reaped."""
+        """Have a process group before anything is in it, with a process that waits for Ctrl-C.
+
+        The terminal sends the signal to the whole group. sudo may catch it, at its password for
+        instance, and then only end with a code like any other; the one that waits ends by it.
+        """
         with self._naming(0):
-            path = confirm(resolve("true"))
-            pid = os.posix_spawn(
-                path, ["true"], {}, file_actions=QUIET, setpgroup=0, setsigdef=ALL_SIGNALS
-            )
-        self._group_opener = Child(pid)
+            path = confirm(resolve("cat"))
+            read, self._guarding = os.pipe()
+            # Its input ends with us, whatever ends us.
+            actions = [*QUIET[1:], (os.POSIX_SPAWN_DUP2, read, 0)]
+            try:
+                pid = os.posix_spawn(
+                    path,
+                    ["cat"],
+                    {},
+                    file_actions=actions,
+                    setpgroup=0,
+                    setsigmask=[],
+                    setsigdef=ALL_SIGNALS,
+                )
+            finally:
+                os.close(read)
+        self._guard = Child(pid)
         self.group = pid
 
     def authenticate(self, watch: Watch, deadline: float) -> None:
         """Let sudo ask once before the first stage: several asking at once share one keyboard."""
-        sudo = self._sudo or "sudo"
+        if self._sudo is None:
+            return
         with self._naming(0):
-            pid = self._spawn_in_group(sudo, ["sudo", "-v"], [])
+            pid = self._spawn_in_group(self._sudo, ["sudo", "-v"], [])
         child = self._children[0] = Child(pid)
         if not watch.wait({child.pidfd: READABLE}, deadline - time.monotonic(), caller=False):
             raise TimeoutError
         if (code := self._children.pop(0).reap()) != 0:
+            self._check_interrupt()
             raise TroubleError(f"sudo did not authenticate (exit code {code})")
 
     def start(self) -> None:
@@ -173,8 +206,15 @@ class _Pipeline:
         self._stdout.is_open = True
         for stderr in self._stderrs:
             stderr.is_open = True
-        while self._children:
-            self._turn(watch, deadline - time.monotonic())
+        self._deadline = deadline
+        try:
+            while self._children:
+                self._turn(watch, self._deadline - time.monotonic())
+        except TimeoutError:
+            if self._is_interrupted:
+                raise AbortedError from None
+            raise
+        self._check_interrupt()
         drained = time.monotonic() + DRAIN_SECONDS
         with suppress(TimeoutError):
             while self._streams:
@@ -191,8 +231,7 @@ class _Pipeline:
             os.close(descriptor)
         self._streams.clear()
         self.end()
-        if self._group_opener is not None:
-            self._group_opener.reap()
+        self._end_guard()
 
     def outcome(self, started: float) -> Outcome:
         codes = tuple(self._codes[index] for index in range(len(self._stderrs)))
@@ -201,10 +240,10 @@ class _Pipeline:
 
     def _start_stage(self, index: int, stdin: int) -> int:
         """Start one stage reading from `stdin`, which is closed; the end its output comes from."""
-        path = confirm(self._permit.programs[index])
+        program = self._permit.programs[index]
         out, err = self._pipe(self._stdout), self._pipe(self._stderrs[index])
-        with out as (out_read, out_write), err as (_, err_write):
-            pid = self._spawn(index, path, (stdin, out_write, err_write))
+        with out as (out_read, out_write), err as (_, err_write), unwritable(program):
+            pid = self._spawn(index, program, (stdin, out_write, err_write))
         del self._streams[stdin]
         os.close(stdin)
         self.group = self.group or pid
@@ -226,10 +265,14 @@ class _Pipeline:
         finally:
             os.close(write)
 
-    def _spawn(self, index: int, path: str, standard: tuple[int, int, int]) -> int:
+    def _spawn(self, index: int, program: Program, standard: tuple[int, int, int]) -> int:
         words = list(self._request.pipeline[index])
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(standard)]
         if self._sudo is None:
+            path, copy = executable(program, _COPY)
+            if copy is not None:
+                # Last, because the number may be one of the others' until then.
+                actions.append((os.POSIX_SPAWN_DUP2, copy, _COPY))
             env = plain_environment(self._request, self._own_env)
             return os.posix_spawn(
                 path,
@@ -240,8 +283,11 @@ class _Pipeline:
                 setsigmask=[],
                 setsigdef=ALL_SIGNALS,
             )
-        command = sudo_words("sudo", self._request, [path, *words[1:]])
-        return self._spawn_in_group(self._sudo, command, actions)
+        command = [confirm(program), *words[1:]]
+        if not program.is_fixed and program.identity is not None:
+            command = checked_words(program, words)
+        words = sudo_words("sudo", self._request.env, command)
+        return self._spawn_in_group(self._sudo, words, actions)
 
     def _spawn_in_group(self, path: str, words: list[str], actions: _Actions) -> int:
         return os.posix_spawn(
@@ -267,15 +313,36 @@ class _Pipeline:
     def _turn(self, watch: Watch, seconds: float) -> None:
         ending = {child.pidfd: index for index, child in self._children.items()}
         wanted = dict.fromkeys([*self._streams, *ending], READABLE)
+        if self._guard is not None:
+            wanted[self._guard.pidfd] = READABLE
         # The caller may leave: a started command runs to its end all the same.
         happened = watch.wait(wanted, seconds, caller=False) if seconds > 0 else {}
         if not happened:
             raise TimeoutError
+        if self._guard is not None and happened.pop(self._guard.pidfd, 0):
+            # The command has the signal too and may end in its own way first.
+            self._end_guard()
+            self._deadline = min(self._deadline, time.monotonic() + INTERRUPT_SECONDS)
         for descriptor in happened:
             if descriptor in ending:
                 self._codes[ending[descriptor]] = self._children.pop(ending[descriptor]).reap()
             else:
                 self._read(descriptor)
+
+    def _check_interrupt(self) -> None:
+        """Raise `AbortedError` if Ctrl-C was pressed."""
+        self._end_guard()
+        if self._is_interrupted:
+            raise AbortedError
+
+    def _end_guard(self) -> None:
+        """Let the one that waited for Ctrl-C end, and see how: a signal comes before the end."""
+        if self._guarding >= 0:
+            os.close(self._guarding)
+            self._guarding = -1
+        if self._guard is not None:
+            self._is_interrupted = self._guard.reap() in (-signal.SIGINT, -signal.SIGQUIT)
+            self._guard = None
 
     def _read(self, descriptor: int) -> None:
         stream = self._streams[descriptor]
@@ -287,9 +354,9 @@ class _Pipeline:
         os.close(descriptor)
 
 
-def _sudo(own_env: Mapping[str, str]) -> str:
-    # Our own search path, not the child's: which sudo to trust is the owner's choice.
-    return resolve("sudo", own_env.get("PATH", os.defpath)).path or "sudo"
+def _is_changed(code: int, stderr: Capture) -> bool:
+    """Whether root found another file than the one that was shown, and ran nothing."""
+    return code == CHANGED_CODE and stderr.head.rstrip().endswith(CHANGED_TEXT.encode())
 
 
 def _keep_descriptors_private() -> None:

@@ -1,58 +1,123 @@
-"""Which key presses count: none too early, none in a burst. Pure; time is an argument, in seconds.
+"""From the bytes of a terminal to single key presses and pastes. Pure; time is in seconds."""
 
-A key that was on its way before the question could be read, or one of a paste, is no decision.
-"""
-
+import re
+from enum import Enum, auto
 from typing import Final
 
-ARMING_SECONDS: Final = 0.4
-BURST_SECONDS: Final = 0.03
-_ESCAPE: Final = 0x1B
+# A key that sends several bytes may arrive in pieces; a lone Escape waits this long for the rest.
+ESCAPE_SECONDS: Final = 0.06
+# A paste whose end never comes is over when nothing came for this long.
+PASTE_SECONDS: Final = 1.0
+
+_ESCAPE: Final = b"\x1b"
+_PASTE_START: Final = b"\x1b[200~"
+_PASTE_END: Final = b"\x1b[201~"
+_SEQUENCE: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^\[O\x1b])")
+_UNFINISHED: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|O)?\Z")
 
 
-class KeyFilter:
-    """Takes bytes as they arrive and gives a lone key once it has stayed alone: its first byte."""
+class Key(Enum):
+    """What a key means while a question is on the screen."""
 
-    def __init__(self, armed_at: float) -> None:
-        self._armed_at = armed_at
-        self._held: int | None = None
-        self._quiet_at = 0.0
-        self._in_burst = False
+    YES = auto()
+    NO = auto()
+    NOTE = auto()
+    DENY_CALLER = auto()
+    NEXT = auto()
+    BACK = auto()
+    DETAILS = auto()
+    # Does nothing: an arrow sideways, a function key, anything pasted.
+    NOTHING = auto()
+    SILENCE = auto()
 
-    def feed(self, data: bytes, now: float) -> None:
-        """Bytes came at this time."""
-        if not data or now < self._armed_at:
-            return
-        if self._held is None and now >= self._quiet_at and _is_one_key(data):
-            self._held = data[0]
-        elif self._held != _ESCAPE:
-            self._held, self._in_burst = None, True
-        self._quiet_at = now + BURST_SECONDS
 
-    def take(self, now: float) -> int | None:
-        """The byte that has stayed alone long enough, once."""
-        if self._held is None or now < self._quiet_at:
-            return None
-        byte, self._held = self._held, None
-        return byte
+# They only move what is read, so they need no silence before them and decide nothing.
+MOVING: Final = frozenset({Key.NEXT, Key.BACK, Key.DETAILS, Key.NOTHING})
 
-    def burst_ended(self, now: float) -> bool:
-        """Whether keys were ignored together and it is quiet again; told once."""
-        if not self._in_burst or now < self._quiet_at:
-            return False
-        self._in_burst = False
-        return True
+_KEYS: Final = {
+    b"y": Key.YES,
+    b"Y": Key.YES,
+    b"n": Key.NOTE,
+    b"d": Key.DENY_CALLER,
+    b"v": Key.NEXT,
+    b" ": Key.NEXT,
+    b"\x1b[B": Key.NEXT,
+    b"\x1bOB": Key.NEXT,
+    b"\x1b[6~": Key.NEXT,
+    b"b": Key.BACK,
+    b"\x1b[A": Key.BACK,
+    b"\x1bOA": Key.BACK,
+    b"\x1b[5~": Key.BACK,
+    b"?": Key.DETAILS,
+    _ESCAPE: Key.NO,
+}
+
+
+def classify(press: bytes | None) -> Key:
+    """The meaning of a press, or of none. Keys that are not listed are a no, Enter included.
+
+    Those that send an escape sequence do nothing: whoever presses one wants to move, not to deny.
+    """
+    if press is None:
+        return Key.SILENCE
+    return _KEYS.get(press, Key.NOTHING if press.startswith(_ESCAPE) else Key.NO)
+
+
+class KeyReader:
+    """Splits what a terminal sends into presses; a paste is one press that means nothing."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._in_paste = False
+        self._fed_at = 0.0
+
+    def feed(self, data: bytes, now: float) -> list[bytes]:
+        """The presses that are complete with these bytes."""
+        if self._in_paste and now - self._fed_at >= PASTE_SECONDS:
+            self._in_paste = False
+        self._fed_at = now
+        data, self._rest = self._rest + data, b""
+        presses: list[bytes] = []
+        while data:
+            press, data = self._next(data)
+            if press:
+                presses.append(press)
+        return presses
+
+    def flush(self, now: float) -> list[bytes]:
+        """What is left when nothing follows in time: a lone Escape is a press of its own."""
+        if not self._rest or now < self._fed_at + ESCAPE_SECONDS:
+            return []
+        press, self._rest = self._rest, b""
+        return [press]
 
     def due(self) -> float | None:
-        """When there may be something to tell without a further key."""
-        return self._quiet_at if self._held is not None or self._in_burst else None
+        """When `flush` may have something to say."""
+        return self._fed_at + ESCAPE_SECONDS if self._rest else None
+
+    def _next(self, data: bytes) -> tuple[bytes, bytes]:
+        if self._in_paste:
+            _, end, rest = data.partition(_PASTE_END)
+            self._in_paste = not end
+            return b"", rest
+        if data.startswith(_PASTE_START):
+            self._in_paste = True
+            return _PASTE_START, data[len(_PASTE_START) :]
+        if (sequence := _SEQUENCE.match(data)) is not None:
+            return sequence[0], data[sequence.end() :]
+        if _UNFINISHED.match(data):
+            self._rest = data
+            return b"", b""
+        size = 1 if data.startswith(_ESCAPE) else _character_size(data)
+        return data[:size], data[size:]
 
 
-def _is_one_key(data: bytes) -> bool:
-    """Whether one key press sent all of these bytes: an arrow sends three, an umlaut two."""
-    if len(data) == 1 or data[0] == _ESCAPE:
-        return True
-    try:
-        return len(data.decode("utf-8")) == 1
-    except UnicodeDecodeError:
-        return False
+def _character_size(data: bytes) -> int:
+    """How many bytes the first character takes; an umlaut sends two."""
+    for size in (1, 2, 3, 4):
+        try:
+            data[:size].decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        return size
+    return 1

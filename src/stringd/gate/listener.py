@@ -25,9 +25,21 @@ class Listener:
         self.socket = _bind(path)
         self._identity = _identity(path)
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the socket file is still the one we made."""
+        return _identity(self.path) == self._identity
+
+    def bind_again(self) -> socket.socket:
+        """Listen at the path once more after its file was removed. Raises `TroubleError`."""
+        listening = _bind(self.path)
+        self.socket.close()
+        self.socket, self._identity = listening, _identity(self.path)
+        return listening
+
     def unlink(self) -> None:
         """Remove the socket file if it is still the one we made."""
-        if _identity(self.path) == self._identity:
+        if self.is_in_place:
             self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -91,7 +103,7 @@ def _lock(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         time.sleep(LOCK_PAUSE)
-    raise TroubleError("another gate is starting here and does not get on; try again")
+    raise TroubleError("another gate is starting on this socket and holds the lock; try again")
 
 
 def _take_over(path: Path) -> None:

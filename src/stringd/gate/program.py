@@ -1,7 +1,9 @@
-"""Which file a command's first word stands for. Values only; `resolve` looks at the disk."""
+"""Which file a command's first word names. Values only; `resolve` looks at the disk."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from stringd.gate.trust import Weakness
 
 
 class Identity(NamedTuple):
@@ -10,12 +12,26 @@ class Identity(NamedTuple):
     device: int
     inode: int
     size: int
+    modified_ns: int
     changed_ns: int
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """The open descriptors of a file from the question to its end.
+
+    `file` is the file itself. `copy` has the bytes it had at the question and can no longer change;
+    a text that an interpreter reads while it runs is held this way.
+    """
+
+    file: int
+    copy: int | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
-    """A resolved command name. `path` is what is shown and what is executed.
+    """A resolved command name. `path` is what is shown; what is executed is what is `held`.
 
     `path` is None when nothing was found; `real` is None when symlinks could not be followed.
     """
@@ -25,6 +41,12 @@ class Program:
     real: str | None = None
     identity: Identity | None = None
     errno: int = 0
+    # Who besides root can change what the path leads to.
+    weaknesses: tuple[Weakness, ...] = ()
+    is_binary: bool = True
+    # Its path is as good as a descriptor: none of the programs that ask could change either.
+    is_fixed: bool = False
+    held: Held | None = None
 
     @property
     def is_as_written(self) -> bool:

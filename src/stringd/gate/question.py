@@ -1,11 +1,12 @@
 """What the person at the terminal reads. Pure: a question and a terminal size in, lines out.
 
-The side fields come first and are bounded; the command comes last, next to the question, complete.
-Where it does not fit it is given in pages, and `Screen` says so until the last one was shown.
+The side fields come first and are bounded. Everything that reaches the command comes after them,
+complete, next to the question. Where it does not fit it is given in pages, and whoever shows them
+lets nobody approve before the last one was seen.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
 from typing import Final, NamedTuple
@@ -18,30 +19,32 @@ from stringd.gate.display import (
     Style,
     clipped,
     command_lines,
-    command_text,
+    command_words,
     flagged,
     labelled,
     line,
     pipeline_text,
+    pipeline_words,
     quote,
     render,
     width_of,
 )
 from stringd.gate.program import Program
+from stringd.gate.trust import Weakness
 from stringd.gate.validate import SCANNED_FIELDS, ValidatedRequest
 from stringd.wire.gate import encode_pipeline
 
-HEADER: Final = "━━━ Privilege Request ━━━ stringd gate ━━━"
+AS_ROOT_HEADER: Final = "━━━ Privilege Request ━━━ stringd gate ━━━"
+PLAIN_HEADER: Final = "━━━ Command request ━━━ stringd gate ━━━"
 MAX_REASON: Final = 500
 MAX_NAME: Final = 128
-MAX_ENV_VALUE: Final = 256
-MAX_ENV_SHOWN: Final = 20
+MAX_PATH: Final = 256
 # More than this is not taken in at a glance, however large the terminal.
 MAX_AT_A_GLANCE: Final = 1024
 MAX_LINES_LISTED: Final = 200
 MAX_CODE_POINTS: Final = 8
-# The hint, the waiting count, the question and a spare line.
-_ROWS_BELOW: Final = 4
+# What the screen has below a page: a message, two hints, the state and the question.
+ROWS_BELOW: Final = 5
 
 
 class Size(NamedTuple):
@@ -56,6 +59,9 @@ class Peer:
     pid: int
     uid: int
     exe: str
+    cwd: str = ""
+    # The outermost program of its tree, where that is another one.
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +71,18 @@ class Question:
     request: ValidatedRequest
     programs: tuple[Program, ...]
     peer: Peer
+    # By whom it will run: the name of the account, and the sudo that makes it root.
+    account: str = ""
+    sudo: Program | None = None
+    # Arguments the command may run and that others than root can change until then.
+    files: tuple[Weakness, ...] = ()
+    # What the command gets besides what the request set.
+    env: Mapping[str, str] = field(default_factory=dict)
 
-
-class Screen(NamedTuple):
-    """A composed question: what is shown at once, and the rest of the command in pages."""
-
-    opening: list[Line]
-    pages: list[list[Line]]
-    hint: Line
+    @property
+    def as_root(self) -> bool:
+        """Whether it will run as root, be it because the gate itself is root."""
+        return self.request.privileged or self.account == "root"
 
 
 def digest(request: ValidatedRequest) -> str:
@@ -80,32 +90,32 @@ def digest(request: ValidatedRequest) -> str:
     return sha256(encode_pipeline(request.pipeline)).hexdigest()
 
 
-def compose(question: Question, size: Size) -> Screen:
-    """The screen of a question."""
+def compose(question: Question, size: Size) -> list[list[Line]]:
+    """The question in pages, each short enough to leave room below it."""
     side = list(_side_lines(question, size.columns))
-    command = list(_command_section(question, size.columns))
-    length = len(pipeline_text(question.request.pipeline))
-    if length <= MAX_AT_A_GLANCE and len(command) + _ROWS_BELOW <= size.rows:
-        return Screen(side + command, [], line("? every word   n deny with a note", Style.DIM))
-    room = max(size.rows - len(side) - _ROWS_BELOW - 3, 5)
+    body = list(_body_lines(question, size.columns))
+    height = max(size.rows - ROWS_BELOW, 3)
+    length = _length(question.request)
+    if length <= MAX_AT_A_GLANCE and len(side) + len(body) <= height:
+        return [side + body]
+    summary = labelled("Length:  ", _summary(question.request, length), size.columns, Style.BOLD)
+    lines = [side[0], *summary, *side[1:], *body]
     if length > MAX_AT_A_GLANCE:
         # However tall the terminal, the end must be paged to.
-        room = min(room, max(1, len(command) // 2))
-    page = max(size.rows - _ROWS_BELOW, 5)
-    rest = command[room:]
-    pages = [rest[start : start + page] for start in range(0, len(rest), page)]
-    summary = labelled("Length:  ", _summary(question.request, length), size.columns, Style.BOLD)
-    more = line(f"{more_lines(len(rest))}: press v; y works at the end.", Style.BOLD)
-    return Screen([*side, *summary, *command[:room], more], pages, _paging_hint())
+        height = min(height, len(side) + len(summary) + max(1, len(body) // 2))
+    return [lines[start : start + height] for start in range(0, len(lines), height)]
 
 
-def more_lines(count: int) -> str:
-    return f"… {count} more line{'' if count == 1 else 's'}"
+def details(question: Question, size: Size) -> list[list[Line]]:
+    """Every word on a line of its own, the whole environment and odd characters, in pages."""
+    height = max(size.rows - ROWS_BELOW, 3)
+    lines = list(word_lines(question, size.columns))
+    return [lines[start : start + height] for start in range(0, len(lines), height)]
 
 
-def question_text(*, privileged: bool, timeout: int) -> str:
+def question_text(*, as_root: bool, timeout: int) -> str:
     """The question itself, literal for every client of this protocol."""
-    asked = "Execute as root?" if privileged else "Execute?"
+    asked = "Execute as root?" if as_root else "Execute?"
     return f"{asked} [y/N] ({timeout}s timeout, default=N)"
 
 
@@ -114,28 +124,33 @@ def word_lines(question: Question, columns: int) -> Iterator[Line]:
     lines = _all_word_lines(question, columns)
     yield from islice(lines, MAX_LINES_LISTED)
     if next(lines, None) is not None:
-        yield line("  … and more: press v for the whole command", Style.DIM)
+        yield line("  … and more: the pages of the question have all of it", Style.DIM)
 
 
 def _all_word_lines(question: Question, columns: int) -> Iterator[Line]:
     for i, stage in enumerate(question.request.pipeline):
         for j, word in enumerate(stage):
-            yield from command_lines(f"  [{i}][{j}] ", quote(word), columns)
+            yield from command_lines(f"  [{i}][{j}] ", [quote(word)], columns)
             yield from _code_points(word)
-    for name, text in _side_texts(question.request):
-        if deceives(text):
+    for name, value in {**question.env, **question.request.env}.items():
+        yield from command_lines("  env ", [f"{render(name)}={quote(value)}"], columns, Style.PLAIN)
+        yield from _code_points(value)
+    for name in SCANNED_FIELDS:
+        if deceives(text := getattr(question.request, name)):
             yield line(f"  {name}:", Style.DIM)
             yield from _code_points(text)
+    for weak in _weak_places(question):
+        yield from labelled("  changeable: ", f"{flagged(weak.path)}, by {weak.who}", columns)
 
 
-def _side_texts(request: ValidatedRequest) -> Iterator[tuple[str, str]]:
-    for name in SCANNED_FIELDS:
-        yield name, getattr(request, name)
-    yield from request.env.items()
+def _weak_places(question: Question) -> list[Weakness]:
+    found = [weak for program in question.programs for weak in program.weaknesses]
+    return list(dict.fromkeys([*found, *question.files]))
 
 
-def _paging_hint() -> Line:
-    return line("v read on   ? every word   n deny with a note", Style.DIM)
+def _length(request: ValidatedRequest) -> int:
+    env = sum(len(name) + len(value) + 2 for name, value in request.env.items())
+    return len(pipeline_text(request.pipeline)) + env
 
 
 def _summary(request: ValidatedRequest, length: int) -> str:
@@ -146,8 +161,7 @@ def _summary(request: ValidatedRequest, length: int) -> str:
 
 def _side_lines(question: Question, columns: int) -> Iterator[Line]:
     request = question.request
-    yield line("")
-    yield line(HEADER, Style.BOLD)
+    yield line(AS_ROOT_HEADER if request.privileged else PLAIN_HEADER, Style.BOLD)
     session = clipped(request.session, MAX_NAME) or "(unnamed)"
     host = clipped(request.host, MAX_NAME) or "local"
     yield from labelled("From:    ", f"{session} @ {host}", columns)
@@ -156,48 +170,44 @@ def _side_lines(question: Question, columns: int) -> Iterator[Line]:
     yield from labelled("ID:      ", clipped(request.id, MAX_NAME), columns)
     if request.reason:
         yield from labelled("Reason:  ", clipped(request.reason, MAX_REASON), columns, Style.BOLD)
-    if request.env:
-        yield from labelled("Env:     ", _env_text(request), columns)
 
 
 def _client(question: Question) -> str:
     version = clipped(question.request.version, MAX_NAME) or "(unknown)"
     peer = question.peer
-    return f"{version}, {clipped(peer.exe, MAX_ENV_VALUE)} (pid {peer.pid})"
+    text = f"{version}, {clipped(peer.exe, MAX_PATH)} (pid {peer.pid})"
+    if peer.origin:
+        text += f" of {clipped(peer.origin, MAX_PATH)}"
+    return f"{text} in {clipped(peer.cwd, MAX_PATH)}" if peer.cwd else text
 
 
-def _env_text(request: ValidatedRequest) -> str:
-    # Only locale names can be many, so whatever else there is comes first and is always shown.
-    names = sorted(request.env, key=lambda name: name.startswith("LC_"))
-    shown = [_assignment(name, request.env[name]) for name in names[:MAX_ENV_SHOWN]]
-    if hidden := len(names) - len(shown):
-        shown.append(f"… ({hidden} more variables)")
-    return " ".join(shown)
-
-
-def _assignment(name: str, value: str) -> str:
-    hidden = len(value) - MAX_ENV_VALUE
-    shown = f"{clipped(name, MAX_NAME)}={flagged(quote(value[:MAX_ENV_VALUE]))}"
-    return f"{shown}… ({hidden} more characters)" if hidden > 0 else shown
-
-
-def _command_section(question: Question, columns: int) -> Iterator[Line]:
+def _body_lines(question: Question, columns: int) -> Iterator[Line]:
+    """All that reaches the command, whole."""
     request = question.request
-    whole = pipeline_text(request.pipeline)
+    if request.env:
+        words = [f"{render(name)}={quote(value)}" for name, value in sorted(request.env.items())]
+        tag = NON_ASCII_FLAG if not all(map(str.isascii, words)) else ""
+        yield from _tagged(command_lines("Env:     ", words, columns, Style.PLAIN), tag, columns)
+    yield from _command_lines(question, columns)
+    yield from _cautions(question, columns)
+    yield from labelled("Runs:    ", _how_it_runs(question), columns)
+
+
+def _command_lines(question: Question, columns: int) -> Iterator[Line]:
+    request = question.request
+    words = pipeline_words(request.pipeline)
     tags = _tags(question)
     if len(request.pipeline) == 1:
-        yield from _tagged(command_lines("Command: ", whole, columns), tags, columns)
+        yield from _tagged(command_lines("Command: ", words, columns), tags, columns)
         yield from _resolution("Resolves: ", question.programs[0], columns)
         return
-    if width_of(whole) + 10 > columns:
-        whole = f"{len(request.pipeline)} stages"
-        yield from _tagged([line(f"Command: {whole}", Style.BOLD)], tags, columns)
-    else:
-        yield from _tagged(command_lines("Command: ", whole, columns), tags, columns)
+    if sum(width_of(word) + 1 for word in words) + 10 > columns:
+        words = [f"{len(request.pipeline)} stages"]
+    yield from _tagged(command_lines("Command: ", words, columns), tags, columns)
     for number, (stage, program) in enumerate(
         zip(request.pipeline, question.programs, strict=True), start=1
     ):
-        yield from command_lines(f"{number:>3}. ", command_text(stage), columns)
+        yield from command_lines(f"{number:>3}. ", command_words(stage), columns)
         yield from _resolution("     Resolves: ", program, columns)
     for program in question.programs[1:]:
         if program.path is None:
@@ -205,9 +215,30 @@ def _command_section(question: Question, columns: int) -> Iterator[Line]:
             yield from labelled("Warning:  ", warning, columns, Style.BOLD)
 
 
+def _cautions(question: Question, columns: int) -> Iterator[Line]:
+    """What others than root can still change."""
+    named: set[str] = set()
+    for program in question.programs:
+        if program.path is None or not program.weaknesses or program.path in named:
+            continue
+        named.add(program.path)
+        weak = program.weaknesses[-1]
+        text = f"{weak.who} can change {flagged(weak.path)}; if it changes, nothing is run"
+        yield from labelled("Caution: ", text, columns, Style.BOLD)
+    for weak in question.files:
+        text = f"{weak.who} can change {flagged(weak.path)} until it is used"
+        yield from labelled("Caution: ", text, columns, Style.BOLD)
+
+
+def _how_it_runs(question: Question) -> str:
+    if question.sudo is not None:
+        return f"as root in /, through {flagged(question.sudo.path or '')}"
+    return f"as {render(question.account)} in /" if question.account else "in /"
+
+
 def _tags(question: Question) -> str:
     words = [word for stage in question.request.pipeline for word in stage]
-    flag = NON_ASCII_FLAG if deceives("".join(words)) else ""
+    flag = "" if all(map(str.isascii, words)) else NON_ASCII_FLAG
     return flag + (" (agent forwarded)" if question.request.forward_agent else "")
 
 
@@ -220,18 +251,22 @@ def _tagged(lines: list[Line], tags: str, columns: int) -> list[Line]:
     return [*lines[:-1], (*lines[-1], Span(tags, Style.DIM))]
 
 
-def _resolution(label: str, program: Program, columns: int) -> list[Line]:
+def _resolution(label: str, program: Program, columns: int) -> Sequence[Line]:
     if program.path is None:
         return labelled(label, "(not found in PATH)", columns, Style.BOLD)
     if program.is_as_written:
         return []
-    path = flagged(program.path)
+    path = _path(program.path)
     if program.real is None:
         return labelled(label, f"{path} (canonicalize failed)", columns, Style.BOLD)
     if program.real == program.path:
         return labelled(label, path, columns)
     style = Style.BOLD if "/" in program.word else Style.PLAIN
-    return labelled(label, f"{path} -> {flagged(program.real)}", columns, style)
+    return labelled(label, f"{path} -> {_path(program.real)}", columns, style)
+
+
+def _path(path: str) -> str:
+    return render(path) + ("" if path.isascii() else NON_ASCII_FLAG)
 
 
 def _code_points(text: str) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Refused requests on record: enough to see that somebody knocks, too little to fill a disk."""
+"""What nobody decided, on record: enough to see that somebody knocks, too little to fill a disk."""
 
 import threading
 import time
@@ -16,20 +16,49 @@ PERIOD_SECONDS: Final = 30.0
 MAX_MESSAGE: Final = 300
 
 
-class RefusalRecords:
-    """Writes `refused` records to the audit log at a bounded rate and size."""
+class Ration:
+    """How many records may be written; the others are counted for the next one."""
 
-    def __init__(self, audit: AuditLog, clock: Callable[[], float] = time.monotonic) -> None:
-        self._audit = audit
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._allowance = float(BURST)
         self._counted_at = clock()
         self.unrecorded = 0
 
+    def admit(self) -> int | None:
+        """How many went unrecorded before this one, or None if it does as well."""
+        with self._lock:
+            now = self._clock()
+            grown = self._allowance + (now - self._counted_at) / PERIOD_SECONDS
+            self._allowance, self._counted_at = min(float(BURST), grown), now
+            if self._allowance < 1:
+                self.unrecorded += 1
+                return None
+            self._allowance -= 1
+            missed, self.unrecorded = self.unrecorded, 0
+            return missed
+
+    def give_back(self, count: int) -> None:
+        """So many could not be written after all."""
+        with self._lock:
+            self.unrecorded += count
+
+
+class RefusalRecords:
+    """Writes `refused` records to the audit log at a bounded rate and size."""
+
+    def __init__(self, audit: AuditLog, clock: Callable[[], float] = time.monotonic) -> None:
+        self._audit = audit
+        self._ration = Ration(clock)
+
+    @property
+    def unrecorded(self) -> int:
+        return self._ration.unrecorded
+
     def add(self, peer: Peer, request_id: str, message: str) -> None:
         """Record a refusal, or count it where there are too many. Never fails."""
-        if (missed := self._admit()) is None:
+        if (missed := self._ration.admit()) is None:
             return
         fields: dict[str, object] = {
             "id": recorded_id(request_id),
@@ -42,18 +71,4 @@ class RefusalRecords:
             self._audit.append("refused", fields)
         except TroubleError:
             # Nothing ran, so nothing is lost but this line; what may run has its own record.
-            with self._lock:
-                self.unrecorded += missed + 1
-
-    def _admit(self) -> int | None:
-        """How many went unrecorded before this one, or None if it does as well."""
-        with self._lock:
-            now = self._clock()
-            grown = self._allowance + (now - self._counted_at) / PERIOD_SECONDS
-            self._allowance, self._counted_at = min(float(BURST), grown), now
-            if self._allowance < 1:
-                self.unrecorded += 1
-                return None
-            self._allowance -= 1
-            missed, self.unrecorded = self.unrecorded, 0
-            return missed
+            self._ration.give_back(missed + 1)

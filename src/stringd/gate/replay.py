@@ -9,14 +9,19 @@ from stringd.gate.validate import MAX_AGE_SECONDS
 
 MARGIN_SECONDS: Final = 60
 MAX_IDS: Final = 100_000
+# Of pings and stops, which run nothing: the oldest of more than these may come again.
+MAX_CONTROL_IDS: Final = 1000
 
 
 class ReplayMemory:
     """Remembers every admitted id for as long as its bytes could still pass the freshness check."""
 
-    def __init__(self, max_future: int, capacity: int = MAX_IDS) -> None:
+    def __init__(
+        self, max_future: int, capacity: int = MAX_IDS, *, forgets_oldest: bool = False
+    ) -> None:
         self.retention: Final = MAX_AGE_SECONDS + max_future + MARGIN_SECONDS
         self._capacity = capacity
+        self._forgets_oldest = forgets_oldest
         self._lock = threading.Lock()
         # Digests, so that a long id costs what a short one does. Oldest first.
         self._seen: dict[bytes, float] = {}
@@ -31,10 +36,15 @@ class ReplayMemory:
             self._forget(now)
             if key in self._seen:
                 raise RefusalError(f"duplicate request id: {request_id}")
-            # Refusing new work is safe; forgetting an id early is not.
             if len(self._seen) >= self._capacity:
-                raise BusyError
+                self._make_room()
             self._seen[key] = now
+
+    def _make_room(self) -> None:
+        if not self._forgets_oldest:
+            # Refusing new work is safe; forgetting an id early is not.
+            raise BusyError
+        del self._seen[next(iter(self._seen))]
 
     def _forget(self, now: float) -> None:
         expired = []

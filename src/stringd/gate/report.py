@@ -1,6 +1,6 @@
 """What happened, in words for the audit log and lines for the approver. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -11,28 +11,29 @@ from stringd.gate.display import (
     Style,
     clipped,
     first_lines,
+    fitted,
     line,
     pipeline_text,
-    render,
 )
 from stringd.gate.execute import Outcome
-from stringd.gate.question import MAX_NAME, MAX_REASON, Question, digest
+from stringd.gate.program import Program
+from stringd.gate.question import MAX_NAME, MAX_PATH, MAX_REASON, Peer, digest
+from stringd.gate.validate import ValidatedRequest
 from stringd.wire.gate import encode_pipeline
 
-ECHOED_LINES: Final = 3
+ECHOED_LINES: Final = 10
+MAX_STAGES_SHOWN: Final = 100
 MAX_LOGGED: Final = 1024
-MAX_RECEIVED: Final = 65_536
-MAX_TAILED: Final = 200
+MAX_RECEIVED: Final = 8192
 
 
-def received_fields(question: Question) -> dict[str, object]:
+def received_fields(request: ValidatedRequest, peer: Peer) -> dict[str, object]:
     """The audit record of a request.
 
     Nobody has approved it yet, so it takes little room whatever the caller sent.
     """
-    request, peer = question.request, question.peer
     fields: dict[str, object] = {
-        "peer": {"pid": peer.pid, "uid": peer.uid, "exe": peer.exe},
+        "peer": {"pid": peer.pid, "uid": peer.uid, "exe": peer.exe, "cwd": peer.cwd[:MAX_PATH]},
         "session": request.session[:MAX_NAME],
         "host": request.host[:MAX_NAME],
         "reason": request.reason[:MAX_REASON],
@@ -40,26 +41,40 @@ def received_fields(question: Question) -> dict[str, object]:
         "privileged": request.privileged,
         "forward_agent": request.forward_agent,
     }
-    if is_large(question):
+    if is_large(request):
         encoded = encode_pipeline(request.pipeline)
         start = encoded[:MAX_LOGGED].decode("ascii")
         return fields | {"pipeline_bytes": len(encoded), "pipeline_start": start}
-    return fields | command_fields(question)
+    return fields | command_fields(request)
 
 
-def command_fields(question: Question) -> dict[str, object]:
+def command_fields(request: ValidatedRequest) -> dict[str, object]:
     """What was asked for, whole."""
-    return {
-        "pipeline": question.request.pipeline,
-        "programs": [program.path for program in question.programs],
-        "env": dict(question.request.env),
-    }
+    return {"pipeline": request.pipeline, "env": dict(request.env)}
 
 
-def is_large(question: Question) -> bool:
+def program_fields(programs: Sequence[Program], sudo: Program | None) -> dict[str, object]:
+    """What will run, for the record of an approval; each program once."""
+    known = {program.word: _program_record(program) for program in programs}
+    by = {} if sudo is None else {"sudo": sudo.path}
+    return {"programs": list(known.values()), **by}
+
+
+def _program_record(program: Program) -> dict[str, object]:
+    record: dict[str, object] = {"path": program.path}
+    if program.real not in (None, program.path):
+        record["real"] = program.real
+    if program.identity is not None:
+        record["inode"] = program.identity.inode
+    if program.held is not None and program.held.digest is not None:
+        record["sha256"] = program.held.digest
+    return record
+
+
+def is_large(request: ValidatedRequest) -> bool:
     """Whether the whole command is recorded only once it is approved."""
-    env = sum(len(name) + len(value) for name, value in question.request.env.items())
-    return env + len(encode_pipeline(question.request.pipeline)) > MAX_RECEIVED
+    env = sum(len(name) + len(value) for name, value in request.env.items())
+    return env + len(encode_pipeline(request.pipeline)) > MAX_RECEIVED
 
 
 def recorded_id(request_id: str) -> str:
@@ -79,37 +94,45 @@ def outcome_fields(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def outcome_lines(request_id: str, outcome: Outcome, columns: int) -> Iterator[Line]:
-    """The echo of a result: exit codes, then the first lines of each stream."""
+def outcome_lines(request: ValidatedRequest, outcome: Outcome, columns: int) -> Iterator[Line]:
+    """The echo of a result: exit codes and the command, then the first lines of each stream."""
     codes = [code if code >= 0 else -1 for code in outcome.codes]
     text = f"exit {codes[0]}" if len(codes) == 1 else f"exit {codes}"
     style = Style.BOLD if codes[-1] != 0 else Style.DIM
     signals = [f"  stage {i}: signal {-code}" for i, code in enumerate(outcome.codes) if code < 0]
-    rest = f"{''.join(signals)}  {render(request_id)[:36]}"
-    yield (Span(text, style), Span(rest, Style.DIM))
+    row = f"{text}{''.join(signals)}  {_duration(outcome.duration_ms)}  "
+    yield line(_labelled(row, request, columns), style)
     yield from _stream_lines("stdout", outcome.stdout, columns)
     for index, stderr in enumerate(outcome.stderrs):
         name = "stderr" if len(outcome.stderrs) == 1 else f"stderr[{index}]"
         yield from _stream_lines(name, stderr, columns)
 
 
-def error_line(request_id: str, message: str) -> Line:
+def error_line(request: ValidatedRequest, message: str, columns: int) -> Line:
     """The echo of a request that did not run, or did not end well."""
-    return (Span(f"error: {message}", Style.BOLD), Span(f"  {render(request_id)[:36]}", Style.DIM))
+    return line(_labelled(f"error: {message}  ", request, columns), Style.BOLD)
 
 
-def refusal_line(request_id: str, ending: str) -> Line:
+def refusal_line(request: ValidatedRequest, ending: str, columns: int) -> Line:
     """The echo of a request that came to nothing without anything being wrong."""
-    return line(f"{ending}  {render(request_id)[:36]}", Style.DIM)
+    return line(_labelled(f"{ending}  ", request, columns), Style.DIM)
 
 
-def log_line(question: Question) -> str:
+def log_line(request: ValidatedRequest) -> str:
     """One line per request for `--verbose`."""
-    request = question.request
     kind = "privileged" if request.privileged else "unprivileged"
     client = clipped(request.version, MAX_NAME) or "(unknown)"
     command = clipped(pipeline_text(request.pipeline), MAX_LOGGED)
     return f"[{clipped(request.id, MAX_NAME)}] [{kind}] [client {client}] {command}"
+
+
+def _labelled(opening: str, request: ValidatedRequest, columns: int) -> str:
+    """What happened and to which command, in one row: a caller's text starts no row of its own."""
+    return fitted(opening + pipeline_text(request.pipeline[:MAX_STAGES_SHOWN]), columns)
+
+
+def _duration(milliseconds: int) -> str:
+    return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
 
 
 def _stream_lines(name: str, stream: Capture, columns: int) -> Iterator[Line]:
@@ -124,17 +147,3 @@ def _stream_lines(name: str, stream: Capture, columns: int) -> Iterator[Line]:
     # Behind a gutter, output cannot pass for a question of ours.
     for text in first_lines(stream.head.removesuffix(b"\n"), ECHOED_LINES, columns - 2):
         yield (Span("│ ", Style.DIM), Span(text))
-
-
-def audit_line(record: dict[str, object]) -> str:
-    """One audit record for people."""
-    parts = [str(record.get("time", "")), str(record.get("event", "")), str(record.get("id", ""))]
-    pipeline = record.get("pipeline")
-    if isinstance(pipeline, list):
-        kind = "privileged" if record.get("privileged") else "unprivileged"
-        text = pipeline_text([[str(word) for word in stage] for stage in pipeline])
-        parts += [kind, clipped(text, MAX_TAILED)]
-    for name in ("decision", "by", "note", "exit_codes", "message", "how", "version"):
-        if record.get(name) not in (None, "", []):
-            parts.append(f"{name}={record[name]}")
-    return render("  ".join(part for part in parts if part))

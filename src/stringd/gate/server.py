@@ -8,7 +8,6 @@ import errno
 import os
 import selectors
 import socket
-import struct
 import threading
 import time
 from collections import deque
@@ -18,13 +17,16 @@ from typing import Final, Protocol
 
 from stringd import __version__
 from stringd.gate.errors import BusyError, CallerGoneError, os_text
+from stringd.gate.peers import peer_of
 from stringd.gate.question import Peer
-from stringd.gate.session import Caller, Sessions
+from stringd.gate.requests import Caller, RequestHandler
 from stringd.gate.watch import Signal, Watch
 from stringd.wire.gate import MAX_REQUEST_BYTES, Response, Status, encode_response
 from stringd.wire.jsonlines import FramingError, LineReader
 
 HANDSHAKE_SECONDS: Final = 10.0
+# How often we look whether the socket, the log and the terminal are still there.
+LOOK_SECONDS: Final = 1.0
 WRITE_SECONDS: Final = 5.0
 # Beyond this, whoever has most of them gives one up for whoever comes.
 MAX_HANDSHAKES: Final = 128
@@ -53,10 +55,16 @@ class Server:
     """Serves a listening socket until `leave` is called."""
 
     def __init__(
-        self, listening: socket.socket, sessions: Sessions, log: Callable[[str], None]
+        self,
+        listening: socket.socket,
+        handler: RequestHandler,
+        log: Callable[[str], None],
+        look_around: Callable[[], None] = lambda: None,
     ) -> None:
         self._listening = listening
-        self._sessions = sessions
+        self._look_around = look_around
+        self._looked_at = time.monotonic()
+        self._handler = handler
         self._log = log
         self._selector = selectors.DefaultSelector()
         # A pipe, because a signal handler below Python's writes single bytes.
@@ -74,8 +82,14 @@ class Server:
         self._leaving = True
         self._wake()
 
+    def listen_on(self, listening: socket.socket) -> None:
+        """Accept from another socket from now on. Only from within `look_around`."""
+        self._selector.unregister(self._listening)
+        self._listening = listening
+        self._selector.register(listening, selectors.EVENT_READ, None)
+
     def run(self) -> None:
-        """Accept and serve until `leave`."""
+        """Accept and serve until `leave`, looking around every now and then."""
         self._selector.register(self._listening, selectors.EVENT_READ, None)
         self._selector.register(self._wakeup, selectors.EVENT_READ, None)
         while not self._leaving:
@@ -120,6 +134,9 @@ class Server:
         for connection in self._connections():
             if connection.deadline <= now:
                 connection.expired()
+        if now >= self._looked_at + LOOK_SECONDS:
+            self._looked_at = now
+            self._look_around()
 
     def _see_off(self) -> None:
         while self._returned:
@@ -128,9 +145,9 @@ class Server:
     def _connections(self) -> list[_Connection]:
         return [key.data for key in self._selector.get_map().values() if key.data is not None]
 
-    def _patience(self) -> float | None:
+    def _patience(self) -> float:
         deadlines = [connection.deadline for connection in self._connections()]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        return max(0.0, min([self._looked_at + LOOK_SECONDS, *deadlines]) - time.monotonic())
 
     def _accept(self) -> bool:
         """Take the next connection; False when there is none to take now."""
@@ -147,7 +164,7 @@ class Server:
         peer = self._peer(connection)
         if peer is None:
             connection.close()
-        elif self._sessions.slots.are_full:
+        elif self._handler.places.are_full:
             self.answer(connection, str(BusyError()))
         else:
             self._make_room()
@@ -159,15 +176,14 @@ class Server:
     def _peer(self, connection: socket.socket) -> Peer | None:
         """Who connected, if it may."""
         try:
-            raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            peer = peer_of(connection)
         except OSError as error:
             self._log(f"peer credential check failed: {os_text(error)}")
             return None
-        pid, uid, _ = struct.unpack("iII", raw)
-        if uid != os.getuid():
-            self._log(f"rejecting connection from uid {uid} (expected {os.getuid()})")
+        if peer.uid != os.getuid():
+            self._log(f"rejecting connection from uid {peer.uid} (expected {os.getuid()})")
             return None
-        return Peer(pid, uid, _executable(pid))
+        return peer
 
     @property
     def handshakes(self) -> int:
@@ -235,7 +251,7 @@ class Server:
 
         try:
             watch = Watch(connection, self.stopping)
-            self._sessions.handle(line, Caller(peer, watch, reply, arrived))
+            self._handler.handle(line, Caller(peer, watch, reply, arrived))
         except CallerGoneError:
             pass
         except Exception as error:  # noqa: BLE001  one request's crash must not take the gate along
@@ -366,10 +382,3 @@ def _joined(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview
             small = []
         yield piece
     yield b"".join(small)
-
-
-def _executable(pid: int) -> str:
-    try:
-        return os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115  (a deleted file's name is no path)
-    except OSError:
-        return "(unknown)"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from stringd.gate.keys import ARMING_SECONDS
+from stringd.gate.arming import ARMING_SECONDS
 from stringd.gate.validate import DEFAULT_MAX_FUTURE_SECONDS
-from stringd.wire.gate import socket_path
+from stringd.wire.gate import gate_directory, socket_path
 
 DEFAULT_PROMPT_SECONDS: Final = 60
 DEFAULT_EXEC_SECONDS: Final = 300
@@ -37,8 +37,11 @@ def whole_seconds(text: str | None, default: int) -> int:
 
 
 def data_directory(env: Mapping[str, str]) -> Path:
-    """Where the audit log is kept: `STRINGD_DATA_DIR`, else `.stringd` where we stand."""
-    return Path(env.get("STRINGD_DATA_DIR") or ".stringd").absolute()
+    """Where the audit log is kept: `~/.string`, or the absolute path in `STRINGD_DATA_DIR`.
+
+    Never relative to where we were started: that is a project, and agents write there.
+    """
+    return Path(gate_directory(env, os.path.expanduser("~")))  # noqa: PTH111
 
 
 def from_environment(env: Mapping[str, str]) -> Settings:

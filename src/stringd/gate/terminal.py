@@ -1,4 +1,4 @@
-"""The approver's terminal as a device: size, raw keys, lending it to a process group.
+"""The approver's terminal as a device: size, raw keys, a screen for questions, lending it.
 
 It writes `Painted` text and nothing else. Its settings are put back on every way out.
 """
@@ -9,7 +9,7 @@ import select
 import signal
 import sys
 import termios
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -20,6 +20,10 @@ from stringd.gate.question import Size
 # Our own control sequences; nobody else's ever pass.
 BELL: Final = Painted("\a")
 NEW_LINE: Final = Painted("\n")
+# A screen of its own, which leaves the one with the history alone; pastes are marked as such; what
+# is longer than a line stays in it, so that no text can start the next one.
+_OPEN_SCREEN: Final = Painted("\x1b[?1049h\x1b[?2004h\x1b[?7l\x1b[H\x1b[2J")
+_CLOSE_SCREEN: Final = Painted("\x1b[0m\x1b[?7h\x1b[?2004l\x1b[?1049l")
 
 # A window that takes no more text is slow for this long, and then in trouble.
 SCREEN_SECONDS: Final = 5.0
@@ -39,6 +43,9 @@ class Terminal:
         self.colour = not env.get("NO_COLOR") and not self.is_dumb
         self._saved: list[Any] | None = None
         self._was_resumed = False
+        # The question's screen: whether it is open, and the rows on it, none where that is unknown.
+        self._is_open = False
+        self._drawn: list[Line] = []
 
     @classmethod
     def find(cls, env: Mapping[str, str]) -> "Terminal | None":
@@ -59,7 +66,14 @@ class Terminal:
         except OSError:
             columns = rows = 0
         # A terminal that does not know its size says zero.
-        return Size(max(columns or 80, 20), max(rows or 24, 10))
+        return Size(columns or 80, rows or 24)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody can ever press a key here again."""
+        poll = select.poll()
+        poll.register(self.keys, 0)
+        return any(events & (select.POLLHUP | select.POLLNVAL) for _, events in poll.poll(0))
 
     def show(self, *lines: Line) -> None:
         self.write(paint(lines, colour=self.colour))
@@ -67,13 +81,45 @@ class Terminal:
     def show_inline(self, spans: Line) -> None:
         self.write(paint_inline(spans, colour=self.colour))
 
-    def erase_line(self) -> None:
-        """Go to the start of an empty line: this one overwritten, or the next on a dumb terminal.
+    def draw(self, rows: Sequence[Line], *, whole: bool = True) -> None:
+        """Show these rows in place of the last ones, the cursor behind the last of them.
 
-        Blanks do what an escape sequence would, and leave bold and dim the only ones there are.
+        Unless it is `whole`, only rows that differ are written, and a dumb terminal, which has but
+        one way to go, is left alone.
         """
-        blanks = " " * (self.size.columns - 1)
-        self.write(NEW_LINE if self.is_dumb else Painted(f"\r{blanks}\r"))
+        if self.is_dumb:
+            if whole:
+                self._is_open = True
+                self.show(line(""), *rows[:-1])
+                self.show_inline(rows[-1])
+            return
+        last, self._drawn = self._drawn, list(rows)
+        whole = whole or len(last) != len(rows)
+        changed = [
+            # Emptied first: behind a full row the cursor is still on its last character.
+            f"\x1b[{number};1H\x1b[2K{paint_inline(spans, colour=self.colour)}"
+            for number, spans in enumerate(rows, start=1)
+            if whole or last[number - 1] != spans
+        ]
+        if not whole:
+            self.write(Painted(f"\x1b7{''.join(changed)}\x1b8" if changed else ""))
+            return
+        opening = "" if last else _OPEN_SCREEN
+        self._is_open = True
+        # What is below goes first, for the same reason.
+        below = f"\x1b[{len(rows) + 1};1H\x1b[J" if len(rows) < self.size.rows else ""
+        self.write(Painted(f"{opening}{below}{''.join(changed)}"))
+
+    def close_screen(self) -> None:
+        """Back to the screen with the history; safe to call at any time."""
+        was_open, self._is_open, self._drawn = self._is_open, False, []
+        if was_open:
+            with suppress(TroubleError):
+                self.write(NEW_LINE if self.is_dumb else _CLOSE_SCREEN)
+
+    def forget_screen(self) -> None:
+        """Others wrote to the screen, or it has another size: the next drawing starts over."""
+        self._drawn = []
 
     def write(self, text: Painted) -> None:
         """Raises `TroubleError`."""
@@ -97,18 +143,28 @@ class Terminal:
             return os.read(self.keys, 4096)
 
     @contextmanager
-    def raw(self) -> Iterator[None]:
-        """Keys arrive one by one and unechoed; what was typed before is thrown away."""
+    def raw(self) -> Iterator[bytes]:
+        """Keys arrive one by one and unechoed. Gives what was typed before, which is not a key."""
         with _named_trouble():
             if self._is_background():
                 # The keys are somebody else's now, and so are the settings.
                 raise OSError(errno.EIO, os.strerror(errno.EIO))
             self._saved = termios.tcgetattr(self.keys)
             self._enter_raw()
+            typed = self._typed_ahead()
         try:
-            yield
+            yield typed
         finally:
             self.restore()
+
+    def _typed_ahead(self) -> bytes:
+        typed = b""
+        while select.select([self.keys], [], [], 0)[0]:
+            piece = os.read(self.keys, 4096)
+            typed += piece
+            if not piece:
+                break
+        return typed
 
     def resume(self) -> None:
         """After a stop and continue: be as we were."""
@@ -124,6 +180,7 @@ class Terminal:
 
     def restore(self) -> None:
         """Put the settings back; safe to call at any time."""
+        self.close_screen()
         saved, self._saved = self._saved, None
         if saved is not None:
             with suppress(termios.error):
@@ -154,7 +211,8 @@ class Terminal:
         mode[_LOCAL_FLAGS] &= ~(termios.ICANON | termios.ECHO)
         # Else Ctrl-S would hold up the screen, and with it every question, instead of denying.
         mode[_INPUT_FLAGS] &= ~termios.IXON
-        termios.tcsetattr(self.keys, termios.TCSAFLUSH, mode)
+        # Not flushed: a key that is held down since before the question has to be known as one.
+        termios.tcsetattr(self.keys, termios.TCSADRAIN, mode)
 
     def _lend(self, group: int) -> None:
         with suppress(OSError, termios.error):

@@ -1,8 +1,8 @@
-"""One terminal, many requests: turns are taken strictly in the order of asking."""
+"""One terminal, many requests: turns are taken in the order of asking, callers alternating."""
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
 from stringd.gate.watch import READABLE, Signal, Watch
@@ -13,18 +13,22 @@ class Turns:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._queue: deque[Signal] = deque()
+        self._queue: deque[tuple[Hashable, Signal]] = deque()
         self._taken = False
+        self._served: Hashable = None
 
     @property
     def waiting(self) -> int:
-        """How many stand in the queue, the one at the terminal not counted."""
+        """How many are in the queue, the one at the terminal not counted."""
         return len(self._queue)
 
     @contextmanager
-    def take(self, watch: Watch) -> Iterator[None]:
-        """Hold the terminal. Raises what `Watch.wait` raises while queueing."""
-        self._enter(watch)
+    def take(self, watch: Watch, caller: Hashable = None) -> Iterator[None]:
+        """Hold the terminal. Raises what `Watch.wait` raises while queueing.
+
+        Whoever has many requests in the queue does not keep another caller waiting for all of them.
+        """
+        self._enter(watch, caller)
         try:
             yield
         finally:
@@ -38,32 +42,37 @@ class Turns:
             action()
             return True
 
-    def _enter(self, watch: Watch) -> None:
+    def _enter(self, watch: Watch, caller: Hashable) -> None:
         with self._lock:
             if not self._taken:
-                self._taken = True
+                self._taken, self._served = True, caller
                 return
             called = Signal()
-            self._queue.append(called)
+            place = caller, called
+            self._queue.append(place)
         try:
             watch.wait({called.fileno(): READABLE}, None)
         except BaseException:
-            self._leave(called)
+            self._leave(place)
             raise
         finally:
             called.close()
 
-    def _leave(self, called: Signal) -> None:
+    def _leave(self, place: tuple[Hashable, Signal]) -> None:
         with self._lock:
-            if called in self._queue:
-                self._queue.remove(called)
+            if place in self._queue:
+                self._queue.remove(place)
                 return
         # Called and gone in the same moment: the turn is ours to give away.
         self._pass_on()
 
     def _pass_on(self) -> None:
         with self._lock:
-            if self._queue:
-                self._queue.popleft().set()
-            else:
+            if not self._queue:
                 self._taken = False
+                return
+            others = (place for place in self._queue if place[0] != self._served)
+            place = next(others, self._queue[0])
+            self._queue.remove(place)
+            self._served, called = place
+            called.set()

@@ -4,9 +4,10 @@ import os
 import select
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
-from stringd.gate.errors import CallerGoneError, StoppingError
+from stringd.gate.errors import AbortedError, CallerGoneError, StoppingError
 
 READABLE: Final = select.POLLIN
 # A half-closed caller still listens: only a full hang-up raises these.
@@ -27,6 +28,11 @@ class Signal:
         self.is_set = True
         os.eventfd_write(self._descriptor, 1)
 
+    def clear(self) -> None:
+        self.is_set = False
+        with suppress(BlockingIOError):
+            os.eventfd_read(self._descriptor)
+
     def close(self) -> None:
         os.close(self._descriptor)
 
@@ -34,9 +40,16 @@ class Signal:
 class Watch:
     """One request's view of the world: its caller, and the gate's own shutdown."""
 
-    def __init__(self, caller: socket.socket, stopping: Signal) -> None:
+    def __init__(
+        self, caller: socket.socket, stopping: Signal, aborting: Signal | None = None
+    ) -> None:
         self._caller = caller
         self._stopping = stopping
+        self._aborting = aborting
+
+    def with_abort(self, aborting: Signal) -> "Watch":
+        """The same view, and of the person who may end the command while it runs."""
+        return Watch(self._caller, self._stopping, aborting)
 
     def check(self) -> None:
         """Raise `CallerGoneError` or `StoppingError` if it is so now."""
@@ -47,17 +60,22 @@ class Watch:
     ) -> dict[int, int]:
         """Wait for any of the wanted descriptors; what happened on them, empty after the time.
 
-        Raises `StoppingError`, and `CallerGoneError` unless the caller no longer matters.
+        Raises `StoppingError`, `AbortedError`, and `CallerGoneError` unless the caller no longer
+        matters.
         """
         poll = select.poll()
         for descriptor, events in wanted.items():
             poll.register(descriptor, events)
         poll.register(self._stopping.fileno(), READABLE)
+        if self._aborting is not None:
+            poll.register(self._aborting.fileno(), READABLE)
         if caller:
             poll.register(self._caller.fileno(), 0)
         happened = dict(poll.poll(None if seconds is None else max(0, round(seconds * 1000 + 0.5))))
         if self._stopping.is_set:
             raise StoppingError
+        if self._aborting is not None and self._aborting.is_set:
+            raise AbortedError
         if caller and happened.pop(self._caller.fileno(), 0) & _HUNG_UP:
             raise CallerGoneError
         happened.pop(self._stopping.fileno(), None)

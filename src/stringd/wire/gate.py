@@ -234,6 +234,17 @@ def decode_response(line: bytes | memoryview, plain: int = LARGE_LINE) -> Respon
     )
 
 
+def gate_directory(environ: Mapping[str, str], home: str = "") -> str:
+    """Where the gate keeps what is the user's: the same from every directory.
+
+    `home` counts where the environment does not say where the user lives.
+    """
+    chosen = environ.get("STRINGD_DATA_DIR", "")
+    if chosen.startswith("/"):
+        return chosen
+    return f"{environ.get('HOME') or home or '/'}/.string"
+
+
 def socket_path(
     environ: Mapping[str, str], uid: int, data_dir: str, is_dir: Callable[[str], bool]
 ) -> str:

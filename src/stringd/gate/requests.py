@@ -4,19 +4,23 @@ Every step hands the next one a narrower type, and every failure becomes a respo
 nowhere else.
 """
 
+import os
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from stringd import __version__
+from stringd.gate.arguments import changeable_files
 from stringd.gate.audit import AuditLog
+from stringd.gate.callers import CallerId, Callers, caller_of
 from stringd.gate.console import CALLER_WENT_AWAY, Approver
-from stringd.gate.decide import Answer, Approval, AskAlways, Event, Policy, State
+from stringd.gate.decide import Answer, Approval, Event, State
 from stringd.gate.display import Style, clipped, line
+from stringd.gate.environment import account, plain_environment
 from stringd.gate.errors import (
     BusyError,
     CallerGoneError,
@@ -25,10 +29,11 @@ from stringd.gate.errors import (
     TroubleError,
 )
 from stringd.gate.execute import Executor, Outcome, OverrunError
+from stringd.gate.peers import executable_of
 from stringd.gate.program import Program
 from stringd.gate.question import MAX_NAME, MAX_REASON, Peer, Question
-from stringd.gate.refusals import RefusalRecords
-from stringd.gate.replay import ReplayMemory
+from stringd.gate.refusals import Ration, RefusalRecords
+from stringd.gate.replay import MAX_CONTROL_IDS, ReplayMemory
 from stringd.gate.report import (
     command_fields,
     error_line,
@@ -36,53 +41,28 @@ from stringd.gate.report import (
     log_line,
     outcome_fields,
     outcome_lines,
+    program_fields,
     received_fields,
     recorded_id,
     refusal_line,
 )
-from stringd.gate.resolve import resolve
+from stringd.gate.resolve import hold, release
+from stringd.gate.running import Running
+from stringd.gate.sudo import find_sudo
 from stringd.gate.validate import ValidatedRequest
 from stringd.gate.watch import Watch
-from stringd.wire.gate import Request, RequestAction, Response, Status, decode_request
+from stringd.wire.gate import Blob, Request, RequestAction, Response, Status, decode_request
 from stringd.wire.jsonlines import JsonError
 
-MAX_IN_FLIGHT: Final = 64
 # A full line of many short words takes fifty times its size once it is read.
 MAX_LARGE_IN_FLIGHT: Final = 8
 _LARGE_LINE: Final = 65_536
+# Each is held open while it is asked about.
+MAX_PROGRAMS: Final = 100
+HELD_OFF: Final = "everything this program asks is denied for now"
 
 Reply = Callable[[Response], None]
-
-
-@dataclass(slots=True)
-class Slots:
-    """How many requests are being decided or run."""
-
-    limit: int = MAX_IN_FLIGHT
-    taken: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def are_full(self) -> bool:
-        return self.taken >= self.limit
-
-    def take(self) -> Callable[[], None]:
-        """A place, as the call that gives it back; giving it back twice is harmless.
-
-        Raises `BusyError` when there is none left.
-        """
-        with self._lock:
-            if self.are_full:
-                raise BusyError
-            self.taken += 1
-        held = [True]
-
-        def free() -> None:
-            with self._lock:
-                self.taken -= len(held)
-                held.clear()
-
-        return free
+_EVERYONE: Final = CallerId(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +75,23 @@ class Caller:
     arrived_ns: int
 
 
-class Sessions:
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What a request is decided and run with."""
+
+    approver: Approver
+    executor: Executor
+    audit: AuditLog
+    # What commands may be given of ours, and where sudo is looked for.
+    env: Mapping[str, str]
+    sudo: Callable[[], Program]
+    callers: Callers
+    running: Running
+    ration: Ration
+    columns: Callable[[], int]
+
+
+class RequestHandler:
     """Handles requests; one call of `handle` per line, from any thread."""
 
     def __init__(
@@ -108,23 +104,41 @@ class Sessions:
         allow_stop_busy: bool = False,
         stop: Callable[[], None] = lambda: None,
         log: Callable[[str], None] = lambda _: None,
-        policy: Policy | None = None,
         columns: Callable[[], int] = lambda: 80,
+        env: Mapping[str, str] = os.environ,
+        sudo: Callable[[], Program] | None = None,
+        running: Running | None = None,
+        identify: Callable[[int, int], CallerId] = caller_of,
     ) -> None:
+        self.places = Callers()
+        self._shop = Workshop(
+            approver,
+            executor,
+            audit,
+            env,
+            (lambda: find_sudo(env)) if sudo is None else sudo,
+            self.places,
+            Running() if running is None else running,
+            Ration(),
+            columns,
+        )
         self._approver = approver
-        self._executor = executor
-        self._audit = audit
         self._max_future = max_future
         self._allow_stop_busy = allow_stop_busy
         self._stop = stop
         self._log = log
-        self._policy = AskAlways() if policy is None else policy
-        self._columns = columns
+        self._identify = identify
         self._replay = ReplayMemory(max_future)
+        self._control_replay = ReplayMemory(max_future, MAX_CONTROL_IDS, forgets_oldest=True)
         self._decoding = threading.Lock()
         self.refusals = RefusalRecords(audit)
-        self._large = Slots(MAX_LARGE_IN_FLIGHT)
-        self.slots = Slots()
+        self._large = Callers(MAX_LARGE_IN_FLIGHT, MAX_LARGE_IN_FLIGHT)
+        self.stopped_by: Peer | None = None
+
+    @property
+    def unrecorded(self) -> int:
+        """How many requests that nobody decided are not in the audit log."""
+        return self.refusals.unrecorded + self._shop.ration.unrecorded
 
     def handle(self, text: bytes, caller: Caller) -> None:
         """Answer one line. Raises `CallerGoneError` when nobody is left to answer."""
@@ -132,7 +146,7 @@ class Sessions:
             self._handle(text, caller)
             return
         try:
-            free = self._large.take()
+            free = self._large.take(_EVERYONE)
         except BusyError as error:
             caller.reply(_error("", str(error)))
             return
@@ -175,32 +189,41 @@ class Sessions:
         if request.action is RequestAction.EXEC:
             self._handle_exec(request, caller)
             return
-        self._admit(request)
+        # Apart from commands: however many pings there are, a command finds room for its id.
+        self._control_replay.admit(request.id, time.monotonic())
         if request.action is RequestAction.PING:
-            caller.reply(Response(request.id, Status.OK, message="pong", version=__version__))
+            caller.reply(
+                Response(request.id, Status.OK, stdout=Blob(), message="pong", version=__version__)
+            )
         else:
             self._handle_stop(request, caller)
 
-    def _admit(self, request: ValidatedRequest) -> None:
-        self._replay.admit(request.id, time.monotonic())
-
     def _handle_stop(self, request: ValidatedRequest, caller: Caller) -> None:
-        if (busy := self.slots.taken) and not self._allow_stop_busy:
+        if (busy := self.places.taken) and not self._allow_stop_busy:
             raise RefusalError(f"busy: {busy} request(s) in progress")
-        caller.reply(Response(request.id, Status.OK, message="stopping", version=__version__))
-        self._approver.announce([line("stringd gate stops: a client asked for it.", Style.BOLD)])
+        caller.reply(
+            Response(request.id, Status.OK, stdout=Blob(), message="stopping", version=__version__)
+        )
+        peer = self.stopped_by = caller.peer
+        who = f"{clipped(peer.exe, MAX_NAME)} (pid {peer.pid})"
+        self._approver.announce(
+            [line(f"stringd gate stops: a client asked for it, {who}.", Style.BOLD)]
+        )
         self._stop()
 
     def _handle_exec(self, request: ValidatedRequest, caller: Caller) -> None:
+        who = self._identify(caller.peer.pid, caller.peer.uid)
+        if who.pid != caller.peer.pid:
+            origin = f"{executable_of(who.pid)} (pid {who.pid})"
+            caller = replace(caller, peer=replace(caller.peer, origin=origin))
         # The place comes first: a caller told to come back later may do so with the same id.
-        free = self.slots.take()
+        free = self.places.take(who)
         try:
-            self._admit(request)
-            question = Question(request, _programs(request), caller.peer)
-            self._log(log_line(question))
+            self._replay.admit(request.id, time.monotonic())
+            self._log(log_line(request))
             caller = replace(caller, reply=_after(free, caller.reply))
-            case = _Case(question, caller, self._approver, self._executor, self._audit)
-            case.run(self._policy, self._columns())
+            with ExitStack() as programs:
+                _Case(request, caller, who, self._shop, programs).run()
         finally:
             free()
 
@@ -210,27 +233,28 @@ class _Case:
 
     def __init__(
         self,
-        question: Question,
+        request: ValidatedRequest,
         caller: Caller,
-        approver: Approver,
-        executor: Executor,
-        audit: AuditLog,
+        who: CallerId,
+        shop: Workshop,
+        programs: ExitStack,
     ) -> None:
-        self._question = question
-        self._request = question.request
+        self._request = request
         self._caller = caller
-        self._approver = approver
-        self._executor = executor
-        self._audit = audit
-        self._approval = Approval(question.request, question.programs)
+        self._who = who
+        self._shop = shop
+        self._programs = programs
+        self._approver = shop.approver
+        self._approval = Approval(request)
+        self._is_received = False
         self._asked_at = time.monotonic()
 
-    def run(self, policy: Policy, columns: int) -> None:
+    def run(self) -> None:
         """Go the whole way and answer. Raises `CallerGoneError` when nobody is left to answer."""
         with ExitStack() as turn:
             try:
-                self._record("received", received_fields(self._question))
-                answer = self._decide(policy, turn)
+                self._receive()
+                answer = self._decide(turn)
                 outcome = self._execute(answer)
             except CallerGoneError:
                 self._abandon()
@@ -248,55 +272,102 @@ class _Case:
                 self._record("finished", outcome_fields(outcome), required=False)
                 if self._request.privileged:
                     # While we still hold the turn: the lines come before the next question.
-                    self._echo(outcome, columns)
+                    self._echo(outcome)
         # Without the turn: a caller slow to read its answer keeps nobody from being asked.
         self._answer(answer, outcome)
         if outcome is not None and not self._request.privileged:
-            self._echo(outcome, columns)
+            self._echo(outcome)
 
-    def _echo(self, outcome: Outcome, columns: int) -> None:
-        self._approver.announce(list(outcome_lines(self._request.id, outcome, columns)))
+    def _echo(self, outcome: Outcome) -> None:
+        columns = self._shop.columns()
+        self._approver.announce(list(outcome_lines(self._request, outcome, columns)))
 
-    def _decide(self, policy: Policy, turn: ExitStack) -> Answer:
-        answer = policy.consider(self._request)
-        if answer is None:
-            turn.enter_context(self._approver.turn(self._caller.watch))
+    def _receive(self) -> None:
+        """Record the request, unless so many come that only those somebody decides are recorded."""
+        if (missed := self._shop.ration.admit()) is not None:
+            self._record_received({"unrecorded": missed} if missed else {})
+
+    def _record_received(self, more: dict[str, object]) -> None:
+        self._is_received = True
+        self._record("received", received_fields(self._request, self._caller.peer) | more)
+
+    def _decide(self, turn: ExitStack) -> Answer:
+        if not self._is_held_off:
+            turn.enter_context(self._approver.turn(self._caller.watch, self._who))
             self._caller.watch.check()
+        if self._is_held_off:
+            # Also for those that were in the queue when the person had enough of this caller.
             self._approval.advance(Event.TURN)
-            answer = self._approver.ask(self._question, self._caller.watch)
+            answer = Answer(Event.NO, note=HELD_OFF)
         else:
-            self._approval.advance(Event.TURN)
+            answer = self._approver.ask(self._question(), self._caller.watch)
         self._approval.advance(answer.event)
-        if (echo := _ECHOES.get(self._approval.state)) is not None:
-            self._approver.announce([refusal_line(self._request.id, echo)])
+        if answer.denies_caller:
+            self._shop.callers.hold_off(self._who)
         if not self._request.privileged:
             # Only sudo may need the terminal again; everyone else lets the next question come.
             turn.close()
         return answer
 
+    @property
+    def _is_held_off(self) -> bool:
+        return self._shop.callers.is_held_off(self._who)
+
+    def _question(self) -> Question:
+        """Look up what would run, and hold it from now on."""
+        request = self._request
+        sudo = self._shop.sudo() if request.privileged else None
+        programs = self._hold_programs()
+        self._approval.show(programs, sudo)
+        plain = {} if request.privileged else plain_environment(request, self._shop.env)
+        return Question(
+            request,
+            programs,
+            self._caller.peer,
+            account()[0],
+            sudo,
+            changeable_files(request.pipeline, programs),
+            plain,
+        )
+
+    def _hold_programs(self) -> tuple[Program, ...]:
+        """What each stage will run; a name that comes again is looked up once."""
+        names = dict.fromkeys(stage[0] for stage in self._request.pipeline)
+        if len(names) > MAX_PROGRAMS:
+            raise RefusalError(f"more than {MAX_PROGRAMS} different programs in one pipeline")
+        held: dict[str, Program] = {}
+        for name in names:
+            held[name] = hold(name, as_root=self._request.privileged)
+            self._programs.callback(release, held[name])
+        return tuple(held[stage[0]] for stage in self._request.pipeline)
+
     def _execute(self, answer: Answer) -> Outcome | None:
         approved = self._approval.state is State.APPROVED
-        whole = command_fields(self._question) if approved and is_large(self._question) else {}
-        self._record(
-            "decided",
-            {
-                "decision": _DECISIONS[self._approval.state],
-                "by": answer.by,
-                "note": answer.note,
-                "latency_ms": round((time.monotonic() - self._asked_at) * 1000),
-            }
-            | whole,
-            sync=approved,
-            required=None if approved else False,
-        )
+        if answer.note != HELD_OFF or self._is_received:
+            self._record_decision(answer, approved)
         if not approved:
             return None
         self._caller.watch.check()
-        outcome = self._executor.run(
-            self._approval.spend(), self._caller.watch, self._approver.lend
-        )
+        with self._shop.running.command() as ending:
+            outcome = self._shop.executor.run(
+                self._approval.spend(), self._caller.watch.with_abort(ending), self._approver.lend
+            )
         self._approval.advance(Event.END)
         return outcome
+
+    def _record_decision(self, answer: Answer, approved: bool) -> None:
+        if not self._is_received:
+            self._record_received({})
+        fields: dict[str, object] = {
+            "decision": _DECISIONS[self._approval.state],
+            "by": answer.by,
+            "note": answer.note,
+            "latency_ms": round((time.monotonic() - self._asked_at) * 1000),
+        }
+        if approved:
+            fields |= program_fields(self._approval.programs, self._approval.sudo)
+            fields |= command_fields(self._request) if is_large(self._request) else {}
+        self._record("decided", fields, sync=approved, required=None if approved else False)
 
     def _answer(self, answer: Answer, outcome: Outcome | None) -> None:
         if outcome is None:
@@ -328,16 +399,18 @@ class _Case:
     def _abandon(self) -> None:
         if self._approval.state is State.APPROVED:
             # The question is off the screen already, and what it says there is not what happened.
-            self._approver.announce([refusal_line(self._request.id, CALLER_WENT_AWAY)])
+            columns = self._shop.columns()
+            self._approver.announce([refusal_line(self._request, CALLER_WENT_AWAY, columns)])
         self._end(Event.HANGUP, "caller gone")
 
     def _end(self, event: Event, why: str) -> None:
         """Nothing more will run for this request; the log says why."""
         self._approval.advance(event)
-        self._record(_ENDINGS[self._approval.state], {"message": why}, required=False)
+        if self._is_received:
+            self._record(_ENDINGS[self._approval.state], {"message": why}, required=False)
 
     def _announce_trouble(self, error: RefusalError) -> None:
-        lines = [error_line(self._request.id, str(error))]
+        lines = [error_line(self._request, str(error), self._shop.columns())]
         if isinstance(error, OverrunError) and error.survivors:
             pids = " ".join(map(str, error.survivors))
             lines.append(line(f"Still running as root: end it with sudo kill -9 {pids}"))
@@ -353,7 +426,8 @@ class _Case:
     ) -> None:
         """Write to the audit log; a privileged command does not go on without it."""
         try:
-            self._audit.append(event, {"id": recorded_id(self._request.id)} | fields, sync=sync)
+            fields = {"id": recorded_id(self._request.id)} | fields
+            self._shop.audit.append(event, fields, sync=sync)
         except TroubleError as error:
             if self._request.privileged if required is None else required:
                 raise
@@ -366,19 +440,11 @@ _DECISIONS: Final = {
     State.TIMED_OUT: "timeout",
 }
 _STATUSES: Final = {State.DENIED: Status.DENIED, State.TIMED_OUT: Status.TIMEOUT}
-_ECHOES: Final = {State.DENIED: "denied", State.TIMED_OUT: "timeout"}
 _ENDINGS: Final = {
     State.CALLER_GONE: "abandoned",
     State.STOPPED: "stopped",
     State.FAILED: "failed",
 }
-
-
-def _programs(request: ValidatedRequest) -> tuple[Program, ...]:
-    """What each stage will run; a name that comes again is looked up once."""
-    names = {stage[0] for stage in request.pipeline}
-    found = {name: resolve(name, as_root=request.privileged) for name in names}
-    return tuple(found[stage[0]] for stage in request.pipeline)
 
 
 def _after(first: Callable[[], None], reply: Reply) -> Reply:

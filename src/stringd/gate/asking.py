@@ -1,0 +1,250 @@
+"""One question on the screen, from its first row to its answer, always in the same place."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from stringd.gate.arming import Arming
+from stringd.gate.decide import Answer, Event
+from stringd.gate.display import Line, Style, line
+from stringd.gate.errors import CallerGoneError, StoppingError, TroubleError
+from stringd.gate.keys import Key
+from stringd.gate.note import NoteLine, note_row
+from stringd.gate.notify import Hook
+from stringd.gate.question import Question, Size, compose, details, question_text
+from stringd.gate.terminal import BELL, Terminal
+from stringd.gate.watch import READABLE, Signal, Watch
+
+# Long enough to start typing a reason, short enough that a bare `n` is still a quick no.
+NOTE_SECONDS: Final = 1.5
+HANGUP_SECONDS: Final = 3.0
+# In a smaller window a part of the question would be out of sight.
+MIN_SIZE: Final = Size(30, 10)
+TOO_SMALL: Final = "Window too small: y works at 30x10."
+_WIDE: Final = 78
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    timeout: int = 60
+    bell: bool = True
+    hook: Hook | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a question needs to know of the rest of the gate."""
+
+    waiting: Callable[[], int]
+    running: Callable[[], int]
+    # Set when the window has another size.
+    resized: Signal
+
+
+class Asking:
+    """Draws a question, reads keys, and gives the answer."""
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        settings: PromptSettings,
+        arming: Arming,
+        around: Around,
+        question: Question,
+        watch: Watch,
+    ) -> None:
+        self._terminal = terminal
+        self._settings = settings
+        self._arming = arming
+        self._around = around
+        self._question = question
+        self._watch = watch
+        self._message = ""
+        self._in_details = False
+        self._page = 0
+        self._all_seen = False
+        self._size = terminal.size
+        self._composed: tuple[object, list[list[Line]]] = None, []
+        self._deadline = 0.0
+        self._shown_waiting = 0
+
+    def run(self, message: str = "") -> Answer:
+        """Ask. Raises what `Watch` raises, and `TroubleError` when the terminal fails."""
+        self._message = message
+        with self._terminal.raw() as typed_ahead:
+            now = time.monotonic()
+            self._arming.typed_ahead(typed_ahead, now)
+            self._deadline = now + self._settings.timeout
+            self._around.resized.clear()
+            try:
+                if self._settings.bell:
+                    self._terminal.write(BELL)
+                self._show()
+                return self._answer()
+            except (CallerGoneError, StoppingError):
+                raise
+            except TroubleError:
+                self._expect_hangup()
+                raise
+
+    def _answer(self) -> Answer:
+        while True:
+            match self._key():
+                case Key.SILENCE:
+                    return Answer(Event.SILENCE)
+                case Key.NO:
+                    return Answer(Event.NO)
+                case Key.NOTE:
+                    return Answer(Event.NO, note=self._note())
+                case Key.DENY_CALLER:
+                    return Answer(Event.NO, denies_caller=True)
+                case Key.YES if self._all_seen and not self._is_too_small:
+                    return Answer(Event.YES)
+                case Key.YES:
+                    self._show("Not yet: Space reads on, and y works on the last page.")
+                case Key.NEXT:
+                    self._turn_page(1)
+                case Key.BACK:
+                    self._turn_page(-1)
+                case Key.DETAILS:
+                    self._in_details, self._page = not self._in_details, 0
+                    self._show()
+
+    def _key(self) -> Key:
+        """The next key that counts, or SILENCE when none came in time."""
+        while True:
+            now = time.monotonic()
+            self._around.resized.clear()
+            if self._terminal.take_resumed() or self._terminal.size != self._size:
+                # Other things were on the screen, or the rows have moved: the eye starts over.
+                self._terminal.forget_screen()
+                self._page = 0
+                self._show()
+            if (key := self._arming.take(now)) is not None:
+                return key
+            if now >= self._deadline:
+                return Key.SILENCE
+            if (dropped := self._arming.take_dropped(now)) is not None:
+                self._show(dropped.value)
+            self._refresh()
+            due = self._arming.due()
+            until = min(self._deadline, now + 1.0, *([] if due is None else [due]))
+            if not self._feed(until - now):
+                return Key.SILENCE
+
+    def _feed(self, seconds: float) -> bool:
+        """Wait for keys; False at the end of input."""
+        wanted = {self._terminal.keys: READABLE, self._around.resized.fileno(): READABLE}
+        if self._terminal.keys not in self._watch.wait(wanted, seconds):
+            return True
+        data = self._read()
+        self._arming.feed(data, time.monotonic())
+        return bool(data)
+
+    def _read(self) -> bytes:
+        data = self._terminal.read()
+        if not data:
+            self._expect_hangup()
+        return data
+
+    def _expect_hangup(self) -> None:
+        """A terminal that hangs up also sends us a signal, which says what to tell the caller."""
+        self._watch.wait({}, HANGUP_SECONDS)
+
+    @property
+    def _is_too_small(self) -> bool:
+        return self._size.columns < MIN_SIZE.columns or self._size.rows < MIN_SIZE.rows
+
+    def _pages(self) -> list[list[Line]]:
+        size = self._size
+        if self._composed[0] != (self._in_details, size):
+            view = details if self._in_details else compose
+            self._composed = (self._in_details, size), view(self._question, size)
+        return self._composed[1]
+
+    def _turn_page(self, step: int) -> None:
+        pages = self._pages()
+        self._page = min(max(self._page + step, 0), len(pages) - 1)
+        self._show("")
+
+    def _show(self, message: str | None = None) -> None:
+        """Draw all of it, and take no key before it could be read."""
+        if message is not None:
+            self._message = message
+        self._size = self._terminal.size
+        pages = self._pages()
+        self._page = min(self._page, len(pages) - 1)
+        if not self._in_details and not self._is_too_small:
+            # Pages are only turned one by one, so whoever is at the last one saw the others.
+            self._all_seen = self._all_seen or self._page == len(pages) - 1
+        self._shown_waiting = self._around.waiting()
+        self._terminal.draw(self._rows(pages))
+        self._arming.shown(time.monotonic())
+
+    def _refresh(self) -> None:
+        """Bring the state up to date: whole when others come or go, else just its own row."""
+        waiting = self._around.waiting()
+        came_or_went, self._shown_waiting = waiting != self._shown_waiting, waiting
+        self._terminal.draw(
+            self._rows(self._pages()), whole=came_or_went and not self._terminal.is_dumb
+        )
+
+    def _rows(self, pages: Sequence[list[Line]]) -> list[Line]:
+        size = self._size
+        if self._is_too_small:
+            return [line(TOO_SMALL[: size.columns], Style.BOLD)]
+        rows = [*pages[self._page], line(self._message[: size.columns], Style.BOLD)]
+        rows += self._hints(len(pages), size.columns)
+        prompt = question_text(as_root=self._question.as_root, timeout=self._settings.timeout)
+        return [
+            *rows,
+            line(self._state()[: size.columns], Style.DIM),
+            line(f"{prompt} ", Style.BOLD),
+        ]
+
+    def _hints(self, pages: int, columns: int) -> list[Line]:
+        keys = line(_keys(columns), Style.DIM)
+        place = f"{self._page + 1} of {pages}"
+        if self._in_details:
+            return [
+                line(f"Details {place}. Space reads on, ? goes back."[:columns], Style.BOLD),
+                keys,
+            ]
+        if pages == 1:
+            return [keys]
+        if self._page < pages - 1:
+            way = f"Page {place}. Space reads on; y works at the end."
+        else:
+            way = f"Page {place}: the end of the command. y works now."
+        return [line(way[:columns], Style.BOLD), keys]
+
+    def _state(self) -> str:
+        left = max(0, round(self._deadline - time.monotonic()))
+        parts = [f"{left} s left"]
+        if waiting := self._shown_waiting:
+            parts.append(f"{waiting} more waiting")
+        if running := self._around.running():
+            parts.append(f"{running} running")
+        return "   ".join(parts)
+
+    def _note(self) -> str:
+        """A line typed for the caller: nothing if typing does not start soon, or on Escape."""
+        note = NoteLine()
+        while not note.is_done:
+            rows = self._rows(self._pages())
+            rows[-1] = note_row(note.text, self._size.columns)
+            self._terminal.draw(rows)
+            patience = self._settings.timeout if note.text else NOTE_SECONDS
+            ready = self._watch.wait({self._terminal.keys: READABLE}, patience)
+            data = self._read() if ready else b""
+            if not data:
+                break
+            note.feed(data)
+        return note.text.strip()
+
+
+def _keys(columns: int) -> str:
+    if columns >= _WIDE:
+        return "y run   n deny with a note   d deny all of this caller, 5 min   ? details"
+    return "y run  n deny+note  d deny caller  ? more"[:columns]
