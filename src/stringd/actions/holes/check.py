@@ -2,24 +2,28 @@
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.actions.holes import refusals
+from stringd.actions.holes.code_words import code_words
 from stringd.actions.holes.commands import Commands
-from stringd.actions.holes.contexts import find_in_line
+from stringd.actions.holes.contexts import find_in_line, steers
+from stringd.actions.holes.interpreters import interpreter
 from stringd.actions.holes.refusals import Finding, Refusal
 from stringd.actions.holes.sources import NOTHING, Carried, Source, Sources, of_callers
 from stringd.actions.holes.variables import Variables, walk
 from stringd.formats.shell import grammar
 from stringd.formats.shell.parse import read
-from stringd.formats.shell.words import ShellStage, source, spelled
+from stringd.formats.shell.words import ShellStage, Word, source, spelled
 from stringd.formats.shell.wrappers import SHELLS, read_through, shell_arguments
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _DEEPEST: Final = 8
-_POSITIONAL: Final = "@*123456789"
+_START_FILES: Final = ("--rcfile", "--init-file")
+_POSITIONAL: Final = "@*0123456789"
 
 
 class Judgement(NamedTuple):
@@ -110,8 +114,23 @@ def _runs_what_it_writes(root: "Node", line: str, stages: Iterable[ShellStage]) 
         words = stage.words[1:]
         if stage.name == "tee":
             written |= {word.text.removeprefix("./") for word in words}
-        operand = shell_arguments(words)[1] if stage.name in SHELLS else None
-        files = words[:1] if stage.name in ("source", ".") else ()
-        run |= {word.text.removeprefix("./") for word in (stage.words[0], *files)}
-        run |= {operand.text.removeprefix("./")} if operand else set()
+        run |= {word.text.removeprefix("./") for word in (stage.words[0], *_code_files(stage))}
+    for node in walk(root):
+        if node.type == "variable_assignment" and len(node.named_children) > 1:
+            name, value = node.named_children[:2]
+            if steers(source(name, line)):
+                run.add(spelled(value, line).text.removeprefix("./"))
     return bool(written & run)
+
+
+def _code_files(stage: ShellStage) -> tuple[Word, ...]:
+    """The files a command reads its code from."""
+    words = stage.words[1:]
+    if stage.name in ("source", "."):
+        return words[:1]
+    if stage.name in SHELLS:
+        operand = shell_arguments(words)[1]
+        files = [word for before, word in pairwise(words) if before.text in _START_FILES]
+        return (*files, operand) if operand else tuple(files)
+    known = interpreter(stage.name)
+    return tuple(code_words(words, known)) if known else ()

@@ -1,11 +1,18 @@
 """Commands of a line whose words or input would not be data: shells, builtins, interpreters."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
 from stringd.actions.holes import refusals
+from stringd.actions.holes.code_words import (
+    code_options,
+    code_words,
+    has_code,
+    may_vanish,
+    special_code,
+)
 from stringd.actions.holes.contexts import holds_text, steers
 from stringd.actions.holes.interpreters import (
     REMOTE_SHELLS,
@@ -44,7 +51,8 @@ _FIND_TESTS: Final = frozenset(
     "-user -group -samefile -size -mtime -mmin -atime -amin -ctime -cmin -perm -type "
     "-maxdepth -mindepth".split()
 )
-_GIT_RUNS: Final = ("-x", "--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager")
+# Their language is not the one that is read here.
+_OTHER_SHELLS: Final = SHELLS - {"sh", "bash", "dash", "ash", "rbash"}
 _CLUSTER: Final = re.compile(r"-[A-Za-z]*c")
 _CONTAINERS: Final = frozenset(("kubectl", "oc", "docker", "podman", "nerdctl", "lxc"))
 # With these `xargs` takes what it reads as it is.
@@ -69,6 +77,8 @@ class Commands:
         """One command, and whatever it starts."""
         self._refuse(self._of_callers(stage.words[:1]), refusals.COMMAND_NAME)
         name = stage.name
+        if len(stage.words) > 1 and may_vanish(stage.words[0]):
+            self.judge(stage.started(stage.words[1:]), depth + 1)
         if name in self._variables.functions:
             return
         if name in SHELLS:
@@ -81,7 +91,9 @@ class Commands:
             self._remote(stage)
         elif (known := interpreter(name)) is not None:
             self._interpreter(stage, known)
-        elif depth < _DEEPEST and not self._starts(stage, depth):
+        elif depth > _DEEPEST:
+            self._refuse(self._callers, refusals.UNREADABLE)
+        elif not self._starts(stage, depth):
             self._any(stage)
 
     def _refuse(self, carried: Carried, danger: Danger) -> None:
@@ -157,7 +169,7 @@ class Commands:
                 if script is not None:
                     self._refuse(self._in([script]), refusals.nested(name))
             elif known := interpreter(name):
-                self._code(name, known, list(_code_options(rest, known)))
+                self._code(name, known, list(code_options(rest, known)))
 
     def _shell(self, stage: ShellStage) -> None:
         words = stage.words[1:]
@@ -167,7 +179,7 @@ class Commands:
             self._script(stage.name, script, self._in(rest))
         elif operand is not None:
             self._refuse(self._of_callers([operand]), refusals.nested(stage.name))
-            if operand.inside:
+            if operand.inside or may_vanish(operand):
                 self._refuse(self._callers, refusals.SHELL_INPUT)
             self._expose(words[words.index(operand) + 1 :], stage.name)
         elif not any(word.text in _ASKS for word in words):
@@ -177,7 +189,7 @@ class Commands:
         """A command line handed over as one word."""
         carried = self._in([script])
         self._refuse(carried, refusals.nested(name))
-        if script.known and not script.inside:
+        if script.known and not script.inside and name not in _OTHER_SHELLS:
             self._nested(script.text, positional)
         elif not carried:
             self._refuse(self._callers, refusals.UNREADABLE)
@@ -215,11 +227,9 @@ class Commands:
 
     def _interpreter(self, stage: ShellStage, known: Interpreter) -> None:
         words = stage.words[1:]
-        code = list(words) if known.every else list(_code_words(words, known))
-        if stage.name == "git":
-            code += _git_code(words)
+        code = (*code_words(words, known), *special_code(stage.name, words))
         self._code(stage.name, known, code)
-        if known.every or (known.reads and not _has_code(words, known)):
+        if known.every or (known.reads and not has_code(words, known)):
             self._marked(stage.name, known, self._fed(stage))
         self._expose(words, stage.name)
         if known.first:
@@ -290,7 +300,8 @@ class Commands:
     def _test(self, words: Sequence[Word]) -> None:
         if any(word.text in ("-v", "-R") for word in words):
             plain = all(IDENTIFIER.fullmatch(word.text) for word in words if word.text[:1] != "-")
-            self._refuse(NOTHING if plain else self._callers, refusals.VARIABLE_NAME)
+            if not plain:
+                self._refuse(self._callers | self._in(words), refusals.VARIABLE_NAME)
         carrying = [bool(self._in([word])) for word in words]
         for at, pair in enumerate(pairwise(carrying)):
             if all(pair):
@@ -299,70 +310,3 @@ class Commands:
 
 def _has(words: Sequence[Word], option: str) -> bool:
     return any(word.text.startswith(option) for word in words)
-
-
-def _option_parts(words: Sequence[Word], known: Interpreter) -> Iterator[tuple[str, list[Word]]]:
-    """Words in order: `code` of an option, `own` of the program, `rest` that is neither."""
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        text = word.text
-        name, equals, _ = text.partition("=")
-        if text == "--":
-            yield "end", []
-            yield from (("rest", [each]) for each in left)
-            return
-        if name in known.options:
-            yield "code", [word] if equals else left[:1]
-            left = left if equals else left[1:]
-        elif name in known.pairs:
-            left = left[2:]
-        elif not text.startswith("-") or text == "-":
-            yield "rest", [word]
-        elif not text.startswith("--"):
-            for at, letter in enumerate(text[1:], 2):
-                last = at == len(text)
-                if letter in known.letters:
-                    yield "code", left[:1] if last else [word]
-                    left = left[1:] if last else left
-                    break
-                if letter in known.valued:
-                    left = left[1:] if last else left
-                    break
-
-
-def _code_options(words: Sequence[Word], known: Interpreter) -> Iterator[Word]:
-    for kind, found in _option_parts(words, known):
-        if kind == "code":
-            yield from found
-
-
-def _code_words(words: Sequence[Word], known: Interpreter) -> Iterator[Word]:
-    """The words that are code, or name a file of code."""
-    by_option, own = False, known.own
-    for kind, found in _option_parts(words, known):
-        if kind == "code":
-            by_option = True
-            yield from found
-        elif kind == "rest" and known.first and not by_option:
-            if own:
-                own -= 1
-                continue
-            yield from found
-            # SQL may go on in further words; of the others only one is code.
-            if not known.own:
-                return
-
-
-def _has_code(words: Sequence[Word], known: Interpreter) -> bool:
-    return any(word.text not in ("-", "/dev/stdin") for word in _code_words(words, known))
-
-
-def _git_code(words: Sequence[Word]) -> list[Word]:
-    """Settings and commands among the words of git's subcommands."""
-    commands = ("config", "filter-branch", "bisect", "submodule", "difftool", "mergetool", "alias")
-    if any(word.text in commands for word in words):
-        return list(words)
-    taken = {word for before, word in pairwise(words) if before.text in _GIT_RUNS}
-    joined = ("-O", *(f"{option}=" for option in _GIT_RUNS))
-    return [word for word in words if word in taken or word.text.startswith(joined)]

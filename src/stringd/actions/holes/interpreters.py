@@ -104,7 +104,7 @@ _RUN_BY_ONE: Final[Mapping[str, Interpreter]] = {
     "man": Interpreter(_OWN_OPTION, "PH", options=("--pager", "--html")),
     "rg": Interpreter(_OWN_OPTION, options=("--pre", "--hostname-bin")),
     "fd": Interpreter(_OWN_OPTION, "xX", options=("--exec", "--exec-batch")),
-    "wget": Interpreter(_OWN_OPTION, options=("--use-askpass",)),
+    "wget": Interpreter(_OWN_OPTION, "e", options=("--use-askpass", "--execute")),
     "nmap": Interpreter(_OWN_OPTION, options=("--script",)),
     "tcpdump": Interpreter(_OWN_OPTION, "z"),
     "rpm": Interpreter(_OWN_OPTION, "E", options=("--eval", "--pipe")),
@@ -139,7 +139,7 @@ INTERPRETERS: Final[Mapping[str, Interpreter]] = {
         _EVERY,
     ),
     **dict.fromkeys(
-        ("tmux", "screen", "parallel", "watch", "at", "batch", "crontab"), _SHELL_LINES
+        ("tmux", "screen", "xterm", "parallel", "watch", "at", "batch", "crontab"), _SHELL_LINES
     ),
     **dict.fromkeys(
         "npx uvx bunx pipx systemd-run nsenter unshare strace ltrace valgrind setpriv runuser "  # noqa: SIM905

@@ -19,6 +19,7 @@ _FILLED_BY_BASH: Final = (
     "OPTARG",
     "BASH_REMATCH",
     "BASH_ARGV",
+    "BASH_ARGV0",
     "BASH_COMMAND",
     INPUT,
 )
