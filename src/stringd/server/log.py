@@ -3,9 +3,10 @@
 `[<time>] INFO  <event> k=v k="v with space"`; at 10 MiB the file becomes `stringd.log.1`.
 """
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Final
+
+from stringd.system.clock import timestamp
 
 MAX_LOG_BYTES: Final = 10 * 1024 * 1024
 
@@ -43,11 +44,10 @@ class EventLog:
     def _write(self, level: str, event: str, fields: dict[str, object]) -> None:
         if self._file is None:
             return
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         pairs = "".join(
             f" {key}={_value(item)}" for key, item in fields.items() if item is not None
         )
-        self._file.write(f"[{now}] {level}{event}{pairs}\n")
+        self._file.write(f"[{timestamp()}] {level}{event}{pairs}\n")
         self._file.flush()
         if self._file.tell() >= MAX_LOG_BYTES:
             self._rotate()

@@ -1,8 +1,12 @@
-"""Time as the wire and the timelines write it."""
+"""Time as the wire and the files write it."""
 
 from datetime import UTC, datetime
 
 
-def timestamp() -> str:
-    """Now, in UTC, with milliseconds and a `Z`."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+def timestamp(seconds: float | None = None) -> str:
+    """A moment, by default now, in UTC, with milliseconds and a `Z`.
+
+    `seconds` count from the epoch, as file times do.
+    """
+    moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds")[:-6] + "Z"

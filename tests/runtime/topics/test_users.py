@@ -26,7 +26,7 @@ GOLDEN = """[
 def test_the_file_is_written_as_it_always_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(users_module, "_now", lambda: "2026-04-14T05:52:00.000Z")
+    monkeypatch.setattr(users_module, "timestamp", lambda: "2026-04-14T05:52:00.000Z")
     registry = UserRegistry(tmp_path / "data")
     registry.register("default", "/home/alice", ["/work"])
     assert registry.path.read_text(encoding="utf-8") == GOLDEN

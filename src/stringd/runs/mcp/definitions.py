@@ -14,6 +14,7 @@ from stringd.runs.strategy.definition import LlmAgent, Strategy
 from stringd.runs.strategy.discover import PROJECT_FOLDERS
 from stringd.runs.strategy.schema import MCP_SERVERS
 from stringd.runs.strategy.source import read_source
+from stringd.system.files import write_atomically
 
 Origin = Literal["global", "workspace", "strategy"]
 _FILE: Final = Fields({"mcpServers": MCP_SERVERS})
@@ -96,10 +97,7 @@ def rewrite_default(definition: ServerDefinition, *, enabled: bool) -> None:
     value = read_source(definition.file, "MCP configuration").value
     value["mcpServers"][definition.id]["enabledByDefault"] = enabled
     text = msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-    temporary = definition.file.with_name(f".{definition.file.name}.new")
-    temporary.write_bytes(text)
-    temporary.chmod(definition.file.stat().st_mode & 0o777)
-    temporary.replace(definition.file)
+    write_atomically(definition.file, text, definition.file.stat().st_mode & 0o777)
 
 
 def assigned(strategy: Strategy, server_id: str) -> list[str]:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
-from uuid import uuid4
 
 import msgspec
+
+from stringd.system.files import make_private_directory, write_atomically
 
 LIFETIME_SECONDS: Final = 24 * 3600
 _FETCH_SECONDS: Final = 5.0
@@ -64,7 +65,5 @@ def _fetched(url: str) -> dict[str, Any]:
 
 
 def _write(cache: Path, content: dict[str, Any]) -> None:
-    cache.parent.mkdir(parents=True, exist_ok=True)
-    temporary = cache.with_name(f".{cache.name}.{uuid4().hex}")
-    temporary.write_bytes(msgspec.json.encode(content))
-    temporary.replace(cache)
+    make_private_directory(cache.parent)
+    write_atomically(cache, msgspec.json.encode(content), 0o600)

@@ -7,13 +7,14 @@ A credential leaves this module only for the provider it belongs to; texts for p
 import logging
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Protocol
-from uuid import uuid4
 
 import msgspec
+
+from stringd.system.files import make_private_directory, write_atomically
+from stringd.system.keyring import Keyring, KeyringError
 
 log = logging.getLogger(__name__)
 
@@ -103,55 +104,33 @@ class FileVault:
             return b""
 
     def save(self, content: bytes) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._path.with_name(f".{self._path.name}.{uuid4().hex}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.rename(self._path)
-        except OSError:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
+        make_private_directory(self._path.parent)
+        write_atomically(self._path, content, 0o600)
 
 
 class KeyringVault:
-    """The system's keyring. What was read is kept: asking may take a round trip over D-Bus."""
+    """The system's keyring. That nothing was kept is remembered too: runs ask often."""
 
-    _ENTRY: Final = ("stringd-models", "credentials")
+    _ENTRY: Final = "credentials"
 
     def __init__(self) -> None:
+        self._keyring = Keyring("stringd-models")
         self._kept: bytes | None = None
 
     def load(self) -> bytes:
         if self._kept is None:
             try:
-                import keyring
-
-                self._kept = (keyring.get_password(*self._ENTRY) or "").encode()
-            except Exception as error:  # noqa: BLE001  # backends raise anything
-                raise _unusable(error) from None
+                self._kept = (self._keyring.load(self._ENTRY) or "").encode()
+            except KeyringError as error:
+                raise VaultError(str(error)) from None
         return self._kept
 
     def save(self, content: bytes) -> None:
         try:
-            import keyring
-
-            keyring.set_password(*self._ENTRY, content.decode())
-        except Exception as error:  # noqa: BLE001  # backends raise anything
-            raise _unusable(error) from None
+            self._keyring.save(self._ENTRY, content.decode())
+        except KeyringError as error:
+            raise VaultError(str(error)) from None
         self._kept = content
-
-
-def _unusable(error: Exception) -> VaultError:
-    if isinstance(error, ImportError):
-        return VaultError(
-            "The keyring package is missing. Install it with: pip install 'stringd[keyring]'"
-        )
-    return VaultError(f"The system keyring cannot be used: {str(error) or type(error).__name__}")
 
 
 class Credentials:

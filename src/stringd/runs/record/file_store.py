@@ -5,7 +5,6 @@ Lines are only ever appended; one that was torn is skipped when read.
 
 import logging
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict
@@ -25,6 +24,7 @@ from stringd.runs.record.events import (
 from stringd.runs.record.views import overview
 from stringd.system.append_files import MAX_OPEN, AppendFiles
 from stringd.system.clock import timestamp
+from stringd.system.files import make_private_directory, write_atomically
 from stringd.wire.runs.types import RunOverview
 
 log = logging.getLogger(__name__)
@@ -98,13 +98,11 @@ class FileRunStore:
         last = _last_frame(path)
         if last is None:
             return
-        partial = Path(f"{path}.partial")
         try:
-            partial.touch(0o600)
-            partial.write_bytes(last[1] + b"\n")
+            age = os.stat(path)  # noqa: PTH116
+            write_atomically(Path(path), last[1] + b"\n", 0o600)
             # Its age decides which files are kept.
-            shutil.copystat(path, partial)
-            partial.replace(path)
+            os.utime(path, ns=(age.st_atime_ns, age.st_mtime_ns))
         except OSError as error:
             log.error("cannot shorten %s: %s", path, error)
 
@@ -158,8 +156,9 @@ class FileRunStore:
     def save_selection(self, run_id: str, server_ids: list[str]) -> None:
         path = self._selection(run_id)
         try:
-            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.write_bytes(msgspec.json.encode({"enabledMcpServerIds": server_ids}))
+            make_private_directory(self._directory)
+            content = msgspec.json.encode({"enabledMcpServerIds": server_ids})
+            write_atomically(path, content, 0o600)
         except OSError as error:
             log.error("cannot write %s: %s", path, error)
 

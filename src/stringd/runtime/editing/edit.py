@@ -1,7 +1,6 @@
 """Changing a file: read, compute, check that nothing changed meanwhile, write, remember."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.documents import Diff, DocumentError, diff
@@ -18,6 +17,7 @@ from stringd.runtime.editing.text_file import (
 )
 from stringd.runtime.errors import CommandError
 from stringd.runtime.topics import undo_store
+from stringd.system.clock import timestamp
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -91,7 +91,7 @@ def _write(
         content,
         encoded,
         digest(data).hex(),
-        datetime.now(UTC).isoformat(timespec="milliseconds"),
+        timestamp(),
     )
     try:
         with undo_store.remembered(data_dir, session, record):

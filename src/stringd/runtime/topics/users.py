@@ -1,12 +1,12 @@
 """The user registry: `users.json` in the data directory."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from stringd.system.clock import timestamp
 from stringd.system.files import held, make_private_directory, write_atomically
 
 
@@ -54,7 +54,7 @@ class UserRegistry:
         """Add a user or update its home, keeping what is not given anew."""
         known = self._users.get(user_id)
         if known is None:
-            user = User(user_id, home, tuple(allowed_paths or ()), _now())
+            user = User(user_id, home, tuple(allowed_paths or ()), timestamp())
         else:
             paths = known.allowed_paths if allowed_paths is None else tuple(allowed_paths)
             user = User(user_id, home, paths, known.created_at)
@@ -96,7 +96,3 @@ class UserRegistry:
             # The next registration rewrites the file: keep what could not be read.
             self._path.replace(self._path.with_suffix(".json.unreadable"))
             return []
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -4,53 +4,37 @@ from pathlib import Path
 from typing import Final
 
 from stringd.runtime.errors import CommandError
+from stringd.system.keyring import Keyring, KeyringError, KeyringMissingError
 
-SERVICE: Final = "stringd"
 MARK: Final = {"keyring": True}
-"""What stands in a file instead of a value the keyring holds."""
-# Asking the keyring may take a round trip over D-Bus; values change only through here.
-_known: dict[str, str] = {}
+"""What a file holds instead of a value that is in the keyring."""
+_KEYRING: Final = Keyring("stringd")
 
 
 def keep(path: Path, name: str, value: str) -> None:
     """Put a value into the keyring. Raises `CommandError`."""
     try:
-        import keyring
-
-        keyring.set_password(SERVICE, _entry(path, name), value)
-    except Exception as error:  # backends raise whatever they like
-        raise _unusable(error) from error
-    _known[_entry(path, name)] = value
+        _KEYRING.save(_entry(path, name), value)
+    except KeyringError as error:
+        raise _command_error(error) from error
 
 
 def recall(path: Path, name: str) -> str | None:
     """A value from the keyring; None when it is gone. Raises `CommandError`."""
-    entry = _entry(path, name)
-    if entry not in _known:
-        try:
-            import keyring
-
-            value = keyring.get_password(SERVICE, entry)
-        except Exception as error:  # backends raise whatever they like
-            raise _unusable(error) from error
-        if value is None:
-            return None
-        _known[entry] = value
-    return _known[entry]
+    try:
+        return _KEYRING.load(_entry(path, name))
+    except KeyringError as error:
+        raise _command_error(error) from error
 
 
 def _entry(path: Path, name: str) -> str:
     return f"{path}#{name}"
 
 
-def _unusable(error: Exception) -> CommandError:
-    if isinstance(error, ImportError):
-        return CommandError(
-            "INTERNAL_ERROR",
-            "The keyring package is missing. Install it with: pip install 'stringd[keyring]'",
+def _command_error(error: KeyringError) -> CommandError:
+    text = str(error)
+    if not isinstance(error, KeyringMissingError):
+        text += (
+            "\nWithout STRINGD_SECRETS=keyring, values are kept in files only their owner can read."
         )
-    return CommandError(
-        "INTERNAL_ERROR",
-        f"The system keyring cannot be used: {error}\n"
-        "Without STRINGD_SECRETS=keyring, values are kept in files only their owner can read.",
-    )
+    return CommandError("INTERNAL_ERROR", text)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, Final
 
@@ -14,6 +13,7 @@ from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.files.walk import MAX_DEPTH, Entry, excluded, walk
 from stringd.runs.tools.output import ToolFailure, ToolOutput
+from stringd.system.clock import timestamp
 
 _MAX_ENTRIES: Final = 5000
 _ORDER: Final = {"directory": 0, "file": 1, "symlink": 2}
@@ -69,13 +69,9 @@ def _shape(entry: Entry) -> dict[str, Any]:
         "relativePath": entry.below,
         "type": entry.type,
         "size": entry.size,
-        "mtime": moment(entry.mtime),
+        "mtime": timestamp(entry.mtime),
         "depth": entry.depth,
     }
-
-
-def moment(mtime: float) -> str:
-    return datetime.fromtimestamp(mtime, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def check_folder(place: WorkspacePath) -> None:
@@ -117,7 +113,7 @@ class Glob(BuiltInTool[GlobArguments]):
                 "path": _named(root, entry),
                 "type": entry.type,
                 "size": entry.size,
-                "mtime": moment(entry.mtime),
+                "mtime": timestamp(entry.mtime),
             }
             for entry in found[:limit]
         ]
