@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from stringd.client.gate_words import gate_words
 from stringd.gate.decide import Answer, Event
 from stringd.gate.question import Question
-from stringd.mcp.gate import outcome
 from stringd.wire.gate import Blob, Response, Stage, Status
 from tests.gate.support import Desk, Human, serving
 from tests.mcp.support import Connect, Pipe, posted, text, until
@@ -152,7 +152,7 @@ async def test_a_client_that_crashed_takes_its_question_along(
 
 def parts(*stages: Stage, stdout: bytes = b"", truncated: bool = False) -> tuple[str, ...]:
     response = Response("1", Status.OK, stages, Blob(stdout), stdout_truncated=truncated)
-    return outcome(response).parts
+    return gate_words(response).parts
 
 
 def test_silent_success_shows_the_exit_code() -> None:
@@ -178,12 +178,12 @@ def test_what_was_cut_off_or_killed_is_said() -> None:
 
 
 def test_only_the_last_command_decides_whether_it_failed() -> None:
-    assert not outcome(Response("1", Status.OK, (Stage(1), Stage(0)))).is_error
-    assert outcome(Response("1", Status.OK, (Stage(0), Stage(1)))).is_error
+    assert not gate_words(Response("1", Status.OK, (Stage(1), Stage(0)))).is_error
+    assert gate_words(Response("1", Status.OK, (Stage(0), Stage(1)))).is_error
 
 
 def test_an_error_of_the_gate_names_both_versions() -> None:
-    told = outcome(Response("1", Status.ERROR, message="replayed id"))
+    told = gate_words(Response("1", Status.ERROR, message="replayed id"))
     assert told.is_error
     assert told.parts[0].startswith("Error from stringd gate unknown (client stringd-mcp ")
     assert told.parts[0].endswith(": replayed id")
@@ -191,4 +191,4 @@ def test_an_error_of_the_gate_names_both_versions() -> None:
 
 def test_what_the_human_added_reaches_the_model() -> None:
     denied = Response("1", Status.DENIED, decision_note="use the staging host")
-    assert outcome(denied).parts[0].endswith("The user added: use the staging host")
+    assert gate_words(denied).parts[0].endswith("The user added: use the staging host")

@@ -9,12 +9,10 @@ async with AsyncRuns() as runs:
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from itertools import count
 from types import TracebackType
 from typing import Final, Literal, Self
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
 
 from stringd.client.daemon import port_from_environment
 from stringd.client.identity import working_directory
@@ -23,6 +21,7 @@ from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 from stringd.wire.runs.catalog import DiscoveredStrategy
 from stringd.wire.runs.names import is_called
+from stringd.wire.runs.session import RunsSession
 from stringd.wire.runs.types import RunOverview
 
 Decision = Literal["allow", "deny", "allow-session", "deny-session"]
@@ -49,9 +48,8 @@ class AsyncRuns:
     def __init__(self, port: int | None = None, *, patience: float = 30.0) -> None:
         self._port = port_from_environment() if port is None else port
         self._patience = patience
-        self._ids = count(1)
+        self._session = RunsSession("a")
         self._answers: dict[str, asyncio.Future[m.DaemonMessage]] = {}
-        self._starting: dict[str, str] = {}
         self._handles: list[RunHandle] = []
         self._client: RunsClient
         self._reading: asyncio.Task[None]
@@ -185,15 +183,14 @@ class AsyncRuns:
 
     async def ask(self, request: r.ClientMessage) -> m.DaemonMessage:
         """Send any request and wait for its answer. Raises `RequestFailedError`."""
-        return await self._ask(request, f"a{next(self._ids)}")
-
-    async def _ask(self, request: r.ClientMessage, request_id: str) -> m.DaemonMessage:
+        request_id, sent = self._session.ask(request)
         future: asyncio.Future[m.DaemonMessage] = asyncio.get_running_loop().create_future()
         self._answers[request_id] = future
         try:
-            await self._client.send(replace(request, request_id=request_id))
+            await self._client.send(sent)
             answer = await future
         finally:
+            self._session.forget(request_id)
             del self._answers[request_id]
         if isinstance(answer, m.Error):
             raise RequestFailedError(answer.code, answer.message)
@@ -219,15 +216,11 @@ class AsyncRuns:
         # It listens before the run starts, so that the first event is not missed.
         handle = RunHandle(self, run_id, UNSET if isinstance(request, r.ContinueRun) else 1)
         self._handles.append(handle)
-        request_id = f"a{next(self._ids)}"
-        self._starting[request_id] = run_id
         try:
-            await self._ask(request, request_id)
+            await self.ask(request)
         except BaseException:
             self.forget(handle)
             raise
-        finally:
-            del self._starting[request_id]
         return handle
 
     async def _tell(self, request: r.ClientMessage) -> None:
@@ -257,9 +250,7 @@ class AsyncRuns:
                     return
 
     def _take(self, message: m.DaemonMessage) -> None:
-        future = self._answers.get(message.request_id) if message.request_id else None
-        if future is None and isinstance(message, m.Broadcast):
-            future = self._started_by(message.run_id)
+        future = self._answers.get(self._session.answered(message) or "")
         if future is not None and not future.done():
             future.set_result(message)
         for handle in list(self._handles):
@@ -267,11 +258,6 @@ class AsyncRuns:
                 handle.put(message)
             elif isinstance(message, m.Error) and message.request_id == handle.subscription_id:
                 handle.put(RequestFailedError(message.code, message.message))
-
-    def _started_by(self, run_id: str) -> asyncio.Future[m.DaemonMessage] | None:
-        """The request a run's first event answers; other daemons do not echo its id there."""
-        found = (key for key, starting in self._starting.items() if starting == run_id)
-        return self._answers.get(next(found, ""))
 
     def _fail_answers(self, error: UnreachableError) -> None:
         for future in self._answers.values():

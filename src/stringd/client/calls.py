@@ -3,7 +3,6 @@ send a `HttpCall` in their own way and hand the `HttpReply` back.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -12,6 +11,7 @@ from stringd.client.errors import RequestRefusedError
 from stringd.client.exec import strip_prefix
 from stringd.client.http import HttpReply, TransportError
 from stringd.client.values import ExecResult
+from stringd.wire.sse import read_events
 
 INCOMPLETE = "The answer ended before it was complete. The command may have run."
 
@@ -73,7 +73,7 @@ def parse_exec(reply: HttpReply) -> ExecResult:
     """The result of a command, whatever the daemon answered."""
     if reply.status != 200:
         return _refused(reply)
-    events = dict(parse_sse(reply.body))
+    events = dict(read_events(reply.body))
     try:
         head = json.loads(events["head"])
         content = json.loads(events["content"])
@@ -98,19 +98,6 @@ def shut_out(error: RequestRefusedError) -> ExecResult:
 def broken_off() -> ExecResult:
     """The result of a command whose answer did not come to its end."""
     return ExecResult(False, "STREAM_INCOMPLETE", INCOMPLETE)
-
-
-def parse_sse(body: bytes) -> Iterator[tuple[str, str]]:
-    """The complete events of a stream: their names and data."""
-    text = body.decode("utf-8", "replace").replace("\r\n", "\n")
-    *blocks, _unfinished = text.split("\n\n")
-    for block in blocks:
-        fields: dict[str, list[str]] = {}
-        for line in block.split("\n"):
-            name, _, value = line.partition(":")
-            fields.setdefault(name, []).append(value.removeprefix(" "))
-        if "data" in fields:
-            yield fields.get("event", ["message"])[-1], "\n".join(fields["data"])
 
 
 def parse_json(reply: HttpReply) -> dict[str, Any]:

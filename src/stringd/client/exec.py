@@ -10,6 +10,7 @@ except ImportError:
     from json.encoder import encode_basestring
 
 from stringd.client.http import DaemonConnection, HttpReply
+from stringd.wire.sse import read_events
 
 
 class ExecReply:
@@ -48,10 +49,7 @@ def execute(
 
 def parse_events(body: bytes) -> ExecReply:
     """The result in an SSE body; one without all three events is incomplete."""
-    events = {}
-    for block in body.decode("utf-8", "replace").split("\n\n"):
-        name, _, data = block.partition("\ndata: ")
-        events[name.removeprefix("event: ")] = data
+    events = dict(read_events(body))
     head, content = events.get("head"), events.get("content")
     if head is None or content is None or "done" not in events or not content.startswith('"'):
         return ExecReply(False, "STREAM_INCOMPLETE", "The answer ended before it was complete.")

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from stringd.client.daemon import register, start
 from stringd.client.http import DaemonConnection, StrangerError, TransportError
 from stringd.client.identity import ClientIdentity, make_home
+from stringd.wire.sse import SseReader
 
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -210,15 +211,11 @@ class Bridge:
 
 def sse_data(pieces: Iterable[bytes]) -> Iterator[str]:
     """The data of each event, as soon as its last byte is there."""
-    waiting = b""
+    reader = SseReader()
     for piece in pieces:
-        waiting = (waiting + piece).replace(b"\r\n", b"\n")
-        *blocks, waiting = waiting.split(b"\n\n")
-        for block in blocks:
-            lines = block.decode("utf-8", "replace").split("\n")
-            data = [line[5:].removeprefix(" ") for line in lines if line.startswith("data:")]
-            if any(data):
-                yield "\n".join(data)
+        for _, data in reader.feed(piece):
+            if data.strip("\n"):
+                yield data
 
 
 def _nobody_reads(out: BinaryIO) -> bool:

@@ -3,12 +3,10 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from itertools import count
 from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
-from msgspec.structs import replace
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
@@ -16,6 +14,7 @@ from stringd.client.http import StrangerError, refuse_stranger
 from stringd.wire.runs.codec import decode_message, encode_request
 from stringd.wire.runs.messages import DaemonMessage, Error
 from stringd.wire.runs.requests import ClientMessage, Subscribe
+from stringd.wire.runs.session import RunsSession
 
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
 
@@ -52,7 +51,7 @@ class RunsClient:
         """`person` says that a person answers through it; a program's answers are kept as such."""
         self._says = {} if person else {"X-Stringd-Client": "program"}
         self._url = f"ws://{host}:{port}/ws"
-        self._ids = count(1)
+        self._session = RunsSession("c")
         self._waiting: deque[DaemonMessage] = deque()
         self._socket: ClientConnection
 
@@ -91,11 +90,11 @@ class RunsClient:
 
     async def ask(self, request: ClientMessage) -> DaemonMessage:
         """Send and wait for the answer. Raises `RequestFailedError` when it is an error."""
-        request_id = f"c{next(self._ids)}"
-        await self.send(replace(request, request_id=request_id))
+        request_id, sent = self._session.ask(request)
+        await self.send(sent)
         while True:
             message = await self._receive()
-            if message.request_id != request_id:
+            if self._session.answered(message) != request_id:
                 self._waiting.append(message)
             elif isinstance(message, Error):
                 raise RequestFailedError(message.code, message.message)

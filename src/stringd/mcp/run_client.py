@@ -3,19 +3,18 @@
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import count
 from types import TracebackType
 from typing import Final, Self
 from uuid import uuid4
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from stringd.mcp.outcome import ToolError
 from stringd.mcp.ports import RunsConnection, RunsPort
 from stringd.system.lineage import Speaker
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
+from stringd.wire.runs.session import RunsSession
 
 Prompt = m.RequestInput | m.RequestQuestion | m.RequestPermission
 FINISHED: Final = ("completed", "error", "cancelled")
@@ -57,8 +56,7 @@ class RunClient:
         self._runs = runs
         self._speaker = speaker
         # Broadcasts echo the id of whoever caused them: ours must be nobody else's.
-        self._name = f"mcp-{uuid4().hex}"
-        self._ids = count(1)
+        self._session = RunsSession(f"mcp-{uuid4().hex}-")
         self._waiting: deque[m.DaemonMessage] = deque()
         self._connection: RunsConnection
 
@@ -76,11 +74,11 @@ class RunClient:
 
     async def ask(self, request: r.ClientMessage) -> m.DaemonMessage:
         """Send and wait for the answer. Raises `ToolError` when it is an error."""
-        request_id = f"{self._name}-{next(self._ids)}"
-        self._connection.send(replace(request, request_id=request_id))
+        request_id, sent = self._session.ask(request)
+        self._connection.send(sent)
         while True:
             message = await self._connection.receive()
-            if message.request_id != request_id:
+            if self._session.answered(message) != request_id:
                 self._waiting.append(message)
             elif isinstance(message, m.Error):
                 raise ToolError(f"ERROR({message.code}): {message.message}")
@@ -89,8 +87,8 @@ class RunClient:
 
     async def tell(self, request: r.ClientMessage) -> None:
         """Send what is only answered when it goes wrong. Raises `ToolError` when it did."""
-        request_id = f"{self._name}-{next(self._ids)}"
-        self._connection.send(replace(request, request_id=request_id))
+        request_id, sent = self._session.ask(request)
+        self._connection.send(sent)
         # Requests of one client are handled in order: with the pong, the verdict is in.
         await self.ask(r.Ping())
         for message in self._waiting:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stringd.client.daemon import default_home, setting
 from stringd.runs.tools.context import DaemonPorts, WebFormat
@@ -14,6 +14,9 @@ from stringd.wire.topic import InvalidTopicError, parse_topic
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
     from stringd.server.turns import TopicTurns
+
+_GATE_SECONDS: Final = 600.0
+_GATE_SESSION: Final = "stringd-mcp"
 
 
 def run_ports(runtime: "Runtime", turns: "TopicTurns") -> DaemonPorts:
@@ -69,16 +72,17 @@ async def ask_gate(
 ) -> str:
     """Ask the human at the gate; what became of it, in words."""
     from stringd.client.gate import default_socket
-    from stringd.mcp.gate import MAX_TIMEOUT_MS, ExecuteArguments, execute
-    from stringd.mcp.outcome import ToolError
+    from stringd.client.gate_words import GateUnusableError, ask_in_words
 
-    asked = ExecuteArguments(
-        pipeline=[list(stage) for stage in pipeline],
-        description=reason,
-        privileged=privileged,
-        timeout=MAX_TIMEOUT_MS,
-    )
     try:
-        return "\n".join((await execute(default_socket(), asked)).parts)
-    except ToolError as error:
+        words = await ask_in_words(
+            default_socket(),
+            pipeline,
+            _GATE_SECONDS,
+            reason=reason,
+            session=_GATE_SESSION,
+            privileged=privileged,
+        )
+    except GateUnusableError as error:
         raise ToolFailure("command_failed", str(error), recoverable=False) from None
+    return "\n".join(words.parts)
