@@ -2,7 +2,7 @@
 
 import pytest
 
-from stringd.runs.models.credentials import VARIABLES
+from stringd.runs.models.providers import KEY_VARIABLES
 from stringd.system.environment import (
     ACTION,
     AGENT,
@@ -83,7 +83,7 @@ def test_the_mark_of_another_shell_is_not_passed_on() -> None:
 
 @pytest.mark.parametrize("policy", [SHELL, AGENT, ACTION])
 def test_no_child_gets_settings_or_provider_keys(policy: ChildPolicy) -> None:
-    names = [name for names in VARIABLES.values() for name in names if name != "GITHUB_TOKEN"]
+    names = [name for names in KEY_VARIABLES.values() for name in names if name != "GITHUB_TOKEN"]
     given = {**SECRETS, **dict.fromkeys(names, MARKER)}
     assert MARKER not in child_environment(policy, given).values()
     assert all(map(PROVIDER_KEYS.fullmatch, names))

@@ -18,10 +18,6 @@ OLDEST_PYTHON: Final = (3, 11)
 DAEMON_HOME: Final = "~/.string/daemon"
 """Where `stringd up` and `string` keep a daemon's state unless told otherwise."""
 
-PROVIDERS: Final = {
-    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-}
 EXTRAS: Final = {
     "keyring": "keyring",
     "mcp": "mcp",
@@ -179,7 +175,15 @@ def _gate() -> Check:
 def _providers() -> Iterator[Check]:
     yield Check("models demo", "ok", "built in, needs nothing")
     yield Check("models ollama", "ok", "needs no key, only a running Ollama")
-    for provider, variables in PROVIDERS.items():
+    from stringd.runs.models.providers import KNOWN
+
+    # Those whose address can be set, too: the others are a key away from working.
+    settable = {
+        name: (*provider.keys, provider.variable)
+        for name, provider in KNOWN.items()
+        if provider.keys and provider.variable
+    }
+    for provider, variables in settable.items():
         # Names only: a value is a secret, and a doctor's report gets pasted into issues.
         known = [name for name in variables if os.environ.get(name, "").strip()]
         if known:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from stringd.runs.models.providers import KEY_VARIABLES
 from stringd.system.files import make_private_directory, write_atomically
 from stringd.system.keyring import Keyring, KeyringError
 
@@ -22,28 +23,6 @@ GLOBAL: Final = "$global"
 _HIDDEN: Final = "[hidden]"
 # Shorter texts are no keys, and hiding them would garble ordinary words.
 _MIN_SECRET: Final = 6
-
-VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
-    "openai": ("OPENAI_API_KEY",),
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "google": ("GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"),
-    "google-vertex": ("GOOGLE_VERTEX_API_KEY",),
-    "github-copilot": ("GITHUB_TOKEN",),
-    "together": ("TOGETHER_AI_API_KEY", "TOGETHER_API_KEY"),
-    **{
-        name: (f"{name.upper()}_API_KEY",)
-        for name in (
-            "mistral",
-            "cohere",
-            "groq",
-            "perplexity",
-            "fireworks",
-            "deepseek",
-            "xai",
-            "openrouter",
-        )
-    },
-}
 
 
 class ApiKey(msgspec.Struct, tag_field="type", tag="api", frozen=True):
@@ -145,7 +124,7 @@ class Credentials:
         stored = self._scopes()
         if scope and scope != GLOBAL and provider_id in stored.get(scope, {}):
             return stored[scope][provider_id]
-        for name in VARIABLES.get(provider_id, ()):
+        for name in KEY_VARIABLES.get(provider_id, ()):
             if value := self._environ.get(name):
                 return ApiKey(value)
         return stored.get(GLOBAL, {}).get(provider_id)
@@ -170,7 +149,7 @@ class Credentials:
         return text
 
     def _secrets(self) -> set[str]:
-        names = {name for names in VARIABLES.values() for name in names}
+        names = {name for names in KEY_VARIABLES.values() for name in names}
         found = {self._environ.get(name, "") for name in names}
         for entries in self._scopes().values():
             for credential in entries.values():

@@ -1,7 +1,6 @@
 """The providers this daemon can talk to: who they are, whether they are ready, what they offer."""
 
 import asyncio
-import ipaddress
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from stringd.net.addresses import classify
 from stringd.runs.errors import ModelError, RefusedError
 from stringd.runs.models import live
 from stringd.runs.models.catalog import Catalog, price_of
@@ -27,7 +27,13 @@ from stringd.runs.models.credentials import (
 )
 from stringd.runs.models.live import Lister
 from stringd.runs.models.port import Model, ModelSetup
-from stringd.runs.models.providers import KNOWN, Access, CredentialType, KnownProvider
+from stringd.runs.models.providers import (
+    KEY_VARIABLES,
+    KNOWN,
+    Access,
+    CredentialType,
+    KnownProvider,
+)
 from stringd.runs.models.remote import Library, RemoteModel
 from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
 
@@ -263,9 +269,7 @@ def _available(model: ModelInfo) -> AvailableModel:
 
 
 def _no_credential(provider_id: str) -> str:
-    from stringd.runs.models.credentials import VARIABLES
-
-    names = " or ".join(VARIABLES.get(provider_id, ()))
+    names = " or ".join(KEY_VARIABLES.get(provider_id, ()))
     way = f"Set {names}, or send set_credential" if names else "Send set_credential"
     return f'No credential found for provider "{provider_id}". {way}.'
 
@@ -290,7 +294,7 @@ def _completed(url: str, known: KnownProvider) -> str:
 def _is_loopback(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return classify(host) == "loopback"
     except ValueError:
         return host == "localhost"
 
