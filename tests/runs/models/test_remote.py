@@ -348,7 +348,7 @@ async def test_an_answer_that_lists_no_models_is_told_in_words(
             watcher = await server.watcher()
             listed = (await watcher.ask("list_providers", live=True))["providers"]
     ollama = next(p for p in listed if p["id"] == "ollama")
-    assert ollama["error"] == "The answer is no list of models"
+    assert ollama["error"] == "The answer is not a list of models"
     assert (ollama["modelsSource"], ollama["models"]) == ("error", [])
 
 

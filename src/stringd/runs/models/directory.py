@@ -38,7 +38,7 @@ from stringd.runs.models.remote import Library, RemoteModel
 from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model as TheirModel
+    from stringd.runs.models.pydantic_ai.clients import TheirModel
 
 _DEMO_MODELS: Final = ("echo", "script")
 # What a renewal computes takes less; a network it only waits for may be left behind.

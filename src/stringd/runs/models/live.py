@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
+from stringd.net.fetch import Fetcher, FetchRequest
 from stringd.system.clock import timestamp
 from stringd.wire.runs.catalog import ModelInfo, ProviderInfo
 
@@ -25,15 +28,18 @@ class Lister:
 
     async def names(self) -> list[str]:
         """Model ids. Raises whatever goes wrong."""
-        import httpx2
-
-        async with httpx2.AsyncClient(trust_env=False, timeout=_SECONDS) as client:
-            answer = await client.get(self._url, headers=self._headers)
-            answer.raise_for_status()
-            try:
-                return self._read(answer.json())
-            except (ValueError, LookupError, TypeError, AttributeError):
-                raise ValueError("The answer is no list of models") from None
+        fetcher = Fetcher()
+        try:
+            request = FetchRequest("GET", self._url, self._headers, timeout=_SECONDS)
+            answer = await fetcher.fetch(request)
+        finally:
+            await fetcher.close()
+        if answer.status >= 300:
+            raise ValueError(f"HTTP {answer.status} {answer.reason} from {answer.url}")
+        try:
+            return self._read(msgspec.json.decode(answer.body))
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise ValueError("The answer is not a list of models") from None
 
 
 def ollama(base_url: str) -> Lister:

@@ -18,9 +18,8 @@ from stringd.runs.models.retries import (
 )
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model as TheirModel
-
     from stringd.runs.models.providers import Family
+    from stringd.runs.models.pydantic_ai.clients import TheirModel
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,10 @@ from stringd.runs.models.pydantic_ai.stream_end import end_with_last_event
 from stringd.runs.models.pydantic_ai.stream_guard import want_stream
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model as TheirModel
+    from pydantic_ai.models import Model
+
+    TheirModel = Model
+    """The library's model; who only hands it on imports it from here."""
 
     from stringd.runs.models.providers import Access, Family
 
