@@ -1,24 +1,42 @@
 """Runs: strategies executed by agents, seen and steered by people. This is the room's door.
 
-What is behind it is loaded when it is first used: most commands need little of this room.
+Names are loaded when they are first used: most commands need little of this room.
 """
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from stringd.runs.engine.config import RunsConfig
+    from stringd.runs.engine.loading import check_strategy
+    from stringd.runs.guard.budget import RunLimits
     from stringd.runs.service import RunService
+    from stringd.runs.tools.context import DaemonPorts, WebFormat
+    from stringd.runs.tools.output import ToolFailure
 
-__all__ = ["RunService", "RunsConfig"]
+__all__ = [
+    "DaemonPorts",
+    "RunLimits",
+    "RunService",
+    "RunsConfig",
+    "ToolFailure",
+    "WebFormat",
+    "check_strategy",
+]
+
+_PLACES: Final = {
+    "DaemonPorts": "tools.context",
+    "RunLimits": "guard.budget",
+    "RunService": "service",
+    "RunsConfig": "engine.config",
+    "ToolFailure": "tools.output",
+    "WebFormat": "tools.context",
+    "check_strategy": "engine.loading",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "RunService":
-        from stringd.runs.service import RunService
-
-        return RunService
-    if name == "RunsConfig":
-        from stringd.runs.engine.config import RunsConfig
-
-        return RunsConfig
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{place}"), name)

@@ -26,7 +26,7 @@ from stringd.server.runs import RunsEndpoint
 from stringd.server.turns import TopicTurns
 
 if TYPE_CHECKING:
-    from stringd.runs.tools.context import DaemonPorts
+    from stringd.runs import DaemonPorts
     from stringd.server.log import EventLog
     from stringd.server.settings import DaemonSettings
 

@@ -17,7 +17,7 @@ from stringd.wire.runs.codec import decode_message, encode_request
 from stringd.wire.topic import parse_topic
 
 if TYPE_CHECKING:
-    from stringd.runs.service import RunService
+    from stringd.runs import RunService
     from stringd.runtime.runtime import Runtime
     from stringd.server.runs import RunsEndpoint
     from stringd.server.turns import TopicTurns

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stringd.client.daemon import default_home, setting
-from stringd.runs.tools.context import DaemonPorts, WebFormat
-from stringd.runs.tools.output import ToolFailure
+from stringd.runs import DaemonPorts, ToolFailure, WebFormat
 from stringd.runtime.topics.call import Caller
 from stringd.wire.result import response_text
 from stringd.wire.topic import InvalidTopicError, parse_topic

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stringd.runs.service import RunService
-    from stringd.runs.tools.context import DaemonPorts
+    from stringd.runs import DaemonPorts, RunService
     from stringd.server.settings import RunsSettings
     from stringd.system.lineage import Speaker
 
@@ -93,10 +92,7 @@ class RunsEndpoint:
         upgrade(service)(transport, request, speaker)
 
     def _load(self) -> "RunService":
-        from stringd.runs import RunsConfig, RunService
-        from stringd.runs.engine.config import KEEP_EVENTS
-        from stringd.runs.guard.budget import RunLimits
-        from stringd.runs.tools.context import DaemonPorts
+        from stringd.runs import DaemonPorts, RunLimits, RunsConfig, RunService
 
         settings = self._settings
         return RunService(
@@ -115,7 +111,7 @@ class RunsEndpoint:
                 approve_commands=settings.approve_commands,
                 prompt_seconds=settings.prompt_seconds,
                 max_running=settings.max_running,
-                keep_events=settings.keep_events or KEEP_EVENTS,
+                keep_events=settings.keep_events,
                 use_keyring=settings.use_keyring,
                 catalog_url=settings.catalog_url,
             )

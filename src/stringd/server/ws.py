@@ -16,7 +16,7 @@ from websockets.server import ServerProtocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stringd.runs.service import RunService
+    from stringd.runs import RunService
     from stringd.system.lineage import Speaker
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024

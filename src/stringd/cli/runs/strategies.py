@@ -7,11 +7,9 @@ from pathlib import Path
 
 from stringd.cli.streams import visible
 from stringd.client.daemon import setting
-from stringd.runs.agents.extensions import Registry
-from stringd.runs.engine.loading import known_names
+from stringd.runs import check_strategy
 from stringd.runs.errors import RunServiceError
 from stringd.runs.strategy.discover import discover
-from stringd.runs.strategy.load import load_strategy
 
 
 def main(name: str, argv: Sequence[str]) -> int:
@@ -76,7 +74,7 @@ def _check(files: Sequence[str], as_json: bool) -> int:
 
 def _problem(path: Path) -> str | None:
     try:
-        load_strategy(path, known_names(Registry()))
+        check_strategy(path)
     except RunServiceError as error:
         return str(error)
     return None

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
 
 from stringd.runs.agents.extensions import Registry
 from stringd.runs.guard.budget import RunLimits
@@ -12,8 +11,6 @@ from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import GuardDefaults
 from stringd.runs.tools.built_in import shell_tools
 from stringd.runs.tools.context import DaemonPorts
-
-KEEP_EVENTS: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -23,8 +20,8 @@ class RunsConfig:
     `registry` holds what code registered for every run, `ports` the ways into the rest of the
     daemon. `approve_commands` are expressions of commands to ask about. `prompt_seconds` is how
     long a human may take to answer; None is for ever. `max_running` None is no limit.
-    `keep_events` is how many completed runs keep their events. `max_depth` is how deep strategies
-    may launch each other.
+    `keep_events` is how many completed runs keep their events; None is a thousand. `max_depth` is
+    how deep strategies may launch each other.
     """
 
     data_dir: Path
@@ -39,7 +36,7 @@ class RunsConfig:
     prompt_seconds: float | None = None
     max_depth: int = 8
     max_running: int | None = None
-    keep_events: int = KEEP_EVENTS
+    keep_events: int | None = None
     use_keyring: bool = False
     catalog_url: str | None = None
 

@@ -134,6 +134,11 @@ def known_names(registry: Registry) -> KnownNames:
     )
 
 
+def check_strategy(path: Path) -> d.Strategy:
+    """A strategy that uses only what is built in. Raises `StrategyFileError`."""
+    return load_strategy(path, known_names(Registry()))
+
+
 def load(settings: RunSettings, registry: Registry, data_dir: Path) -> d.Strategy:
     """Find, read and check a strategy. Raises `PrepareError` or `StrategyFileError`."""
     path = find(settings.strategy_path, Path(settings.cwd), data_dir)

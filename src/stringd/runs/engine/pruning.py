@@ -8,22 +8,22 @@ import asyncio
 import logging
 from typing import Final
 
-from stringd.runs.engine.config import KEEP_EVENTS
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.record.store import RunStore
 
 log = logging.getLogger(__name__)
 
+KEEP_EVENTS: Final = 1000
 _PAUSE_SECONDS: Final = 3600.0
 
 
 class Pruning:
     """`keep` is how many runs keep their events, the newest first."""
 
-    def __init__(self, store: RunStore, known: LiveRuns, keep: int = KEEP_EVENTS) -> None:
+    def __init__(self, store: RunStore, known: LiveRuns, keep: int | None = None) -> None:
         self._store = store
         self._known = known
-        self._keep = keep
+        self._keep = KEEP_EVENTS if keep is None else keep
 
     async def forever(self) -> None:
         """Prune now, and again every hour."""
