@@ -1,12 +1,14 @@
-"""Fixtures every room shares."""
+"""Fixtures every room shares, and what makes a session fail besides its tests."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Final
 
 import hypothesis
 import pytest
 
 from tests.support.leftovers import Snapshot
+from tests.support.skips import Promises, ids_of, in_ci, refused
 
 # A shell that starts us in the background ignores Ctrl-C for us and for every program we start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -17,6 +19,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 hypothesis.settings.register_profile("stringd", deadline=None, derandomize=True, database=None)
 hypothesis.settings.register_profile("explore", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("stringd")
+
+_promises: Final = Promises()
 
 
 @pytest.fixture(autouse=True)
@@ -34,3 +38,35 @@ def nothing_left_over() -> Iterator[None]:
 def anyio_backend() -> str:
     """Async tests run on asyncio: it is what the daemon runs on."""
     return "asyncio"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.user_properties += [("proves", key) for key in ids_of(item)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI a skip is a failure unless it is on the list."""
+    report = yield
+    reason = refused(report) if in_ci() else None
+    if reason is not None:
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not accept: {reason}"
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _promises.note(report)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a promise needs a test that ran; workers of a session know only a part of it."""
+    if in_ci() and _promises.unproved and not hasattr(session.config, "workerinput"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if in_ci() and _promises.unproved:
+        terminalreporter.section("promises that only skipped tests would prove", red=True)
+        terminalreporter.line(", ".join(_promises.unproved))

@@ -13,6 +13,10 @@ from pathlib import Path
 PROGRAMS = {
     "bwrap": "bubblewrap",
     "chromium": "chromium",
+    "curl": "curl",
+    "node": "nodejs",
+    "npm": "npm",
+    "setpriv": "util-linux",
     "sudo": "sudo",
     "tmux": "tmux",
     "vi": "vim-tiny",
