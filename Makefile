@@ -4,8 +4,12 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests bench docs examples scripts
+# Versions come from the lock file; pyproject.toml says which others would do.
+INSTALL := $(BIN)/pip install -q --disable-pip-version-check -c requirements.lock
+ROOM ?=
+ROUNDS ?= 10
 
-.PHONY: run test check format bench soak docs picture clean
+.PHONY: run test quick check format bench soak stress docs picture lock hooks clean
 
 run: $(VENV)/.run
 	@$(BIN)/stringd serve --welcome
@@ -13,6 +17,9 @@ run: $(VENV)/.run
 test: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.machine
 	$(BIN)/pytest -n 2 -m "not soak" $(ARGS)
+
+quick: $(VENV)/.dev
+	@$(BIN)/python -m tests.support.quick $(ROOM)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check $(SOURCES)
@@ -28,7 +35,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
 
 soak: $(VENV)/.dev
-	$(BIN)/pytest -m soak --timeout 3600 $(ARGS)
+	$(BIN)/pytest -m soak --timeout 3600 --hypothesis-profile explore $(ARGS)
+	$(BIN)/pytest -n 2 -m "hypothesis and not soak" --hypothesis-profile explore $(ARGS)
+
+stress: $(VENV)/.dev
+	@$(BIN)/python -m tests.support.stress $(ROUNDS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/build.py
@@ -36,19 +47,26 @@ docs: $(VENV)/.dev
 picture: $(VENV)/.dev
 	$(BIN)/python docs/picture.py
 
+lock: | $(BIN)/python
+	@$(BIN)/python scripts/lock.py
+
+hooks: $(VENV)/.dev
+	@$(INSTALL) 'pre-commit>=4'
+	@$(BIN)/pre-commit install -t pre-commit -t commit-msg
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "stringd needs Python 3.11 or newer on the PATH" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: pyproject.toml | $(BIN)/python
+$(VENV)/.run: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "Installing stringd into $(VENV) (once) ..."
-	@$(BIN)/pip install -q --disable-pip-version-check -e .
+	@$(INSTALL) -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml requirements.lock | $(BIN)/python
 	@echo "Installing stringd, its extras and the test tools into $(VENV) (once) ..."
-	@$(BIN)/pip install -q --disable-pip-version-check -e '.[all,dev]'
+	@$(INSTALL) -e '.[all,dev]'
 	@touch $@ $(VENV)/.run

@@ -16,7 +16,7 @@ DOCS = Path(__file__).parent
 FIRST = (
     *("index", "tutorial", "concepts", "mcp", "clients", "commands", "topics", "bash"),
     *("documents", "apps", "chanflow", "daemon", "gate", "runs", "strategies", "models", "tools"),
-    *("security", "sandbox", "trust", "sandbox", "operations", "supported", "comparison", "tokens"),
+    *("security", "sandbox", "trust", "operations", "supported", "comparison", "tokens"),
     *("architecture", "reviewing", "api"),
 )
 """The order of the menu; pages not named here follow."""

@@ -20,7 +20,6 @@ DAEMON_HOME: Final = "~/.string/daemon"
 
 EXTRAS: Final = {
     "keyring": "keyring",
-    "mcp": "mcp",
     "providers": "pydantic_ai",
     "tui": "rich",
 }

@@ -100,7 +100,7 @@ def _import_rooms() -> "ModuleType":
         from stringd.server import mcp_ports
     except ModuleNotFoundError as error:
         raise HttpError(
-            501, f"MCP needs the extra packages of stringd[mcp] ({error.name} is not installed)"
+            501, f"MCP needs the package mcp: pip install mcp ({error.name} is not installed)"
         ) from error
     return mcp_ports
 

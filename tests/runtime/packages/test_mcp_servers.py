@@ -18,7 +18,7 @@ from stringd.runtime.packages.mcp_servers import action_error
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (McpMissingError(), "MCP apps need an extra package: pip install 'stringd[mcp]'"),
+        (McpMissingError(), "MCP apps need the package mcp: pip install mcp"),
         (McpTimeoutError(), "The MCP server did not answer within 2 s."),
         (McpAnswerError("as it says"), "as it says"),
         (

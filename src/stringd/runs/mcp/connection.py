@@ -103,6 +103,6 @@ def safe_error(error: BaseException) -> str:
         case PermissionError():
             return "The command may not be executed"
         case McpMissingError() | ImportError():
-            return 'MCP support is not installed: pip install "stringd[mcp]"'
+            return "MCP needs the package mcp: pip install mcp"
         case _:
             return f"Could not connect ({type(cause).__name__})"

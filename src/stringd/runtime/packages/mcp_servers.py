@@ -91,7 +91,7 @@ def action_error(error: McpError, limit: float) -> ActionError:
     """A server's failure as an action reports it."""
     match error:
         case McpMissingError():
-            text = "MCP apps need an extra package: pip install 'stringd[mcp]'"
+            text = "MCP apps need the package mcp: pip install mcp"
         case McpTimeoutError():
             text = f"The MCP server did not answer within {limit:g} s."
         case McpAnswerError():
