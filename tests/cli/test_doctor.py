@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stringd.system.sandbox import report
 from tests.support.commands import Done, run
 from tests.support.daemon import Daemon, another_program, free_port
 
@@ -42,6 +43,14 @@ def test_a_fresh_machine_has_no_problem(machine: dict[str, str]) -> None:
     assert checks["daemon"]["fix"] == "stringd up"
     assert checks["gate"]["state"] == "off"
     assert checks["models openai"]["state"] == "off"
+
+
+def test_the_walls_around_commands_are_named(machine: dict[str, str]) -> None:
+    _, checks = examine(machine)
+    walls = report()
+    assert checks["sandbox"]["detail"] == walls.sentence
+    assert checks["sandbox"]["state"] == ("off" if walls.facts["walls"] == "none" else "ok")
+    assert checks["sandbox"]["fix"] == walls.fix
 
 
 def test_people_are_told_what_to_do(machine: dict[str, str]) -> None:

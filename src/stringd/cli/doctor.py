@@ -59,6 +59,7 @@ def examine() -> Iterator[Check]:
     yield from _settings()
     yield from _daemon()
     yield _accounts()
+    yield _sandbox()
     yield _data_directory()
     yield _gate()
     yield from _providers()
@@ -124,6 +125,15 @@ def _accounts() -> Check:
         "this kernel cannot say who connects: every account of this machine can use the daemon",
         "load the kernel modules tcp_diag and inet_diag, or be alone on this machine",
     )
+
+
+def _sandbox() -> Check:
+    from stringd.system.sandbox import report
+
+    found = report()
+    # Weaker than it could be is not broken: without walls agents ask more often.
+    state = "off" if found.facts["walls"] == "none" else "ok"
+    return Check("sandbox", state, found.sentence, found.fix)
 
 
 def _data_directory() -> Check:

@@ -10,7 +10,9 @@ from stringd.server.serve import PortInUseError, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
 from stringd.system.files import make_private_directory
 from stringd.system.lineage import mark_descendants
+from stringd.system.process_guard import be_unreadable
 from stringd.system.processes.orphans import adopt_orphans
+from stringd.system.provider_keys import take_provider_keys
 
 
 def main(name: str, argv: Sequence[str]) -> int:
@@ -21,6 +23,8 @@ def main(name: str, argv: Sequence[str]) -> int:
         make_private_directory(settings.data_dir)
         if not os.access(settings.data_dir, os.W_OK):
             raise SettingsError(f"data directory {settings.data_dir} is not writable")
+        take_provider_keys()
+        be_unreadable()
         mark_descendants()
         adopt_orphans()
         run(settings, lambda app: _ready(app, settings, welcome=args.welcome))

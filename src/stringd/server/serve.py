@@ -116,6 +116,7 @@ async def _serve(
     try:
         ready(app)
         await app.runs.start()
+        await _announce_walls()
         # What is loaded now stays: the collector need not look at it again with every request.
         gc.freeze()
         await stop.wait()
@@ -132,6 +133,18 @@ async def _serve(
         reception.close()
         log.info("server.stop", port=settings.port)
         log.close()
+
+
+async def _announce_walls() -> None:
+    """Say where agents' commands run without a sandbox; trying it now makes the first one fast."""
+    from stringd.system.sandbox import Nothing, find_available, report
+
+    walls = await find_available()
+    if isinstance(walls, Nothing):
+        found = report(walls)
+        logger.warning(
+            "%s Agents ask before most commands; to change that, %s.", found.sentence, found.fix
+        )
 
 
 def _unix_socket(path: Path | None) -> UnixSocket | None:

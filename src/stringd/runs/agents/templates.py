@@ -1,6 +1,5 @@
 """Liquid prompt templates. Reading the environment, files or commands needs the owner's leave."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +8,7 @@ from stringd.runs.errors import ExecutionError
 from stringd.runs.guard.commands import DANGEROUS
 from stringd.runs.tools.environment import child_environment
 from stringd.system.command import output_of
+from stringd.system.provider_keys import with_provider_keys
 
 GUARDED_FILTERS: Final = ("env", "file", "exec")
 # A prompt waits for this command at every call; longer is a mistake.
@@ -65,7 +65,7 @@ def _refused(name: str) -> Any:
 
 
 def _env(name: object) -> str:
-    value = os.environ.get(str(name))
+    value = with_provider_keys().get(str(name))
     if value is None:
         raise ExecutionError(f"Environment variable is not set: {name}")
     return value

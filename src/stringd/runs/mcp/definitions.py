@@ -1,6 +1,5 @@
 """Which MCP servers are known, from the data directory to the strategy itself."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from stringd.runs.strategy.discover import PROJECT_FOLDERS
 from stringd.runs.strategy.schema import MCP_SERVERS
 from stringd.runs.strategy.source import read_source
 from stringd.system.files import write_atomically
+from stringd.system.provider_keys import with_provider_keys
 
 Origin = Literal["global", "workspace", "strategy"]
 _FILE: Final = Fields({"mcpServers": MCP_SERVERS})
@@ -58,7 +58,7 @@ class ServerDefinition:
 def _resolved(value: Any) -> str:
     if isinstance(value, str):
         return value
-    found = os.environ.get(value["env"], "")
+    found = with_provider_keys().get(value["env"], "")
     if not found:
         raise MissingVariableError(f"Missing environment variable: {value['env']}")
     return found

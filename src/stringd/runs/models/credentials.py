@@ -5,7 +5,6 @@ A credential leaves this module only for the provider it belongs to; texts for p
 """
 
 import logging
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
@@ -16,6 +15,7 @@ import msgspec
 from stringd.runs.models.providers import KEY_VARIABLES
 from stringd.system.files import make_private_directory, write_atomically
 from stringd.system.keyring import Keyring, KeyringError
+from stringd.system.provider_keys import with_provider_keys
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class Credentials:
 
     def __init__(self, vault: Vault, environ: Mapping[str, str] | None = None) -> None:
         self._vault = vault
-        self._environ = os.environ if environ is None else environ
+        self._environ = with_provider_keys() if environ is None else environ
         self._saving = Lock()
 
     def find(self, provider_id: str, scope: str | None = None) -> Credential | None:

@@ -1,7 +1,6 @@
 """The providers this daemon can talk to: who they are, whether they are ready, what they offer."""
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,6 +34,7 @@ from stringd.runs.models.providers import (
     KnownProvider,
 )
 from stringd.runs.models.remote import Library, RemoteModel
+from stringd.system.provider_keys import with_provider_keys
 from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class ProviderDirectory:
         use_keyring: bool = False,
         catalog_url: str | None = None,
     ) -> None:
-        self._environ = os.environ if environ is None else environ
+        self._environ = with_provider_keys() if environ is None else environ
         vault: Vault = KeyringVault() if use_keyring else FileVault(data_dir / "credentials.json")
         self.credentials = Credentials(vault, self._environ)
         self._cache = data_dir / "cache" / "models-catalog.json"
