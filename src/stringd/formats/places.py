@@ -1,12 +1,18 @@
-"""Where values stand in a file, and how far a parser follows them."""
+"""What the values of a file may be, where they are in it, and how far a parser follows them."""
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
 
 from stringd.formats.shapes import Path
 
 # Aliases let a short file name a huge value; nobody writes this many by hand.
 MAX_VALUES: Final = 100_000
 MAX_DEPTH: Final = 64
+
+
+Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
+Scalar: TypeAlias = Callable[[str], Value]
+"""What a plain, unquoted scalar means."""
 
 
 class SourcePlace(NamedTuple):

@@ -1,13 +1,22 @@
 """YAML with the scalars of the 1.2 core schema (`yes` and `on` are strings), and their places."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
 from yaml._yaml import CParser
 from yaml.resolver import BaseResolver
 
-from stringd.formats.places import MAX_DEPTH, MAX_VALUES, Places, SourcePlace, SourceSyntaxError
+from stringd.formats.places import (
+    MAX_DEPTH,
+    MAX_VALUES,
+    Places,
+    Scalar,
+    SourcePlace,
+    SourceSyntaxError,
+    Value,
+)
 from stringd.formats.shapes import Path
 
 _STR: Final = "tag:yaml.org,2002:str"
@@ -133,3 +142,66 @@ def _number(kind: type[int] | type[float], text: str, place: SourcePlace) -> int
         return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
     except ValueError:
         raise SourceSyntaxError(f"{text[:40]} is not a number", place) from None
+
+
+def parse_loosely(text: str, scalar: Scalar) -> Value:
+    """The value of a text nobody checked: a later key wins, and what is no plain word is kept.
+
+    Keys and list items are text, aliases too; `scalar` says what other plain scalars mean.
+    Raises `SourceSyntaxError`.
+    """
+    try:
+        return _built(iter(list(yaml.parse(text, Loader=yaml.CSafeLoader))), scalar)
+    except (yaml.YAMLError, ValueError) as broken:
+        raise SourceSyntaxError(str(broken), None) from None
+
+
+def _built(events: Iterator[Any], scalar: Scalar) -> Value:
+    """Build values from parser events on an explicit stack: depth costs memory, not recursion."""
+    root: list[Value] = []
+    stack: list[_Open] = [_Open(root)]
+    for event in events:
+        match type(event).__name__:
+            case "ScalarEvent":
+                stack[-1].add(_loose_scalar(event, stack[-1], scalar))
+            case "AliasEvent":
+                # Expanding aliases lets a few lines become gigabytes; they stay text.
+                stack[-1].add(f"*{event.anchor}")
+            case "SequenceStartEvent":
+                stack.append(stack[-1].nest([]))
+            case "MappingStartEvent":
+                stack.append(stack[-1].nest({}))
+            case "SequenceEndEvent" | "MappingEndEvent":
+                stack.pop()
+            case "DocumentEndEvent":
+                break
+    return root[0] if root else None
+
+
+class _Open:
+    """A list or map being filled."""
+
+    def __init__(self, into: list[Value] | dict[str, Value]) -> None:
+        self.into = into
+        self.key: str | None = None
+
+    def add(self, value: Value) -> None:
+        if isinstance(self.into, list):
+            self.into.append(value)
+        elif self.key is None:
+            self.key = value if isinstance(value, str) else ""
+        else:
+            self.into[self.key] = value
+            self.key = None
+
+    def nest(self, child: list[Value] | dict[str, Value]) -> "_Open":
+        self.add(child)
+        return _Open(child)
+
+
+def _loose_scalar(event: Any, parent: _Open, scalar: Scalar) -> Value:
+    text = str(event.value)
+    # Keys and list items are text: `requires: [A, 1]` is a list of names.
+    if isinstance(parent.into, list) or parent.key is None or event.style:
+        return text
+    return scalar(text)

@@ -1,16 +1,19 @@
 """Skills: instructions in `SKILL.md` files that agents can be given or can look up."""
 
 import logging
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
+
+from stringd.formats.front_matter import header_bounds, read_header
+from stringd.system.safe_open import FileTooLargeError, NotAFileError, read_file
 
 log = logging.getLogger(__name__)
 
 MAX_BYTES: Final = 256 * 1024
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_FIELD: Final = re.compile(r"([A-Za-z_][\w-]*)\s*:(?:\s+(.*)|\s*)$")
 
 
 class Skill(NamedTuple):
@@ -22,7 +25,7 @@ class Skill(NamedTuple):
 
 
 class SkillFileError(ValueError):
-    """The file is no skill; `str()` says why."""
+    """The file is not a skill; `str()` says why."""
 
 
 def find_skills(data_dir: Path, cwd: Path, folders: Sequence[str]) -> tuple[Skill, ...]:
@@ -47,48 +50,38 @@ def _in(folder: Path, origin: Literal["global", "project"]) -> Iterator[Skill]:
 
 def read_skill(path: Path, origin: Literal["global", "project"]) -> Skill:
     """One skill file. Raises `SkillFileError` or `OSError`."""
-    if path.stat().st_size > MAX_BYTES:
-        raise SkillFileError("larger than 256 KiB")
-    try:
-        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise SkillFileError("not UTF-8") from None
-    head, body = _split(text)
-    fields = dict(_fields(head))
-    name, description = fields.get("name", ""), fields.get("description", "")
+    text = _text(path)
+    bounds = header_bounds(text)
+    if bounds.body == bounds.start:
+        raise SkillFileError("no front matter between --- lines")
+    fields = read_header(text[bounds.start : bounds.end], str)
+    name, description = _field(fields, "name"), _field(fields, "description")
     if not _NAME.fullmatch(name):
         raise SkillFileError("name must be lower-case letters, digits and dashes")
     if not description:
         raise SkillFileError("description is missing")
-    return Skill(name, description, body.strip("\n"), origin, path)
+    return Skill(name, description, text[bounds.body :].strip("\n"), origin, path)
 
 
-def _split(text: str) -> tuple[list[str], str]:
-    lines = text.split("\n")
-    if lines[0].rstrip() != "---":
-        raise SkillFileError("no front matter between --- lines")
-    for index, line in enumerate(lines[1:], 1):
-        if line.rstrip() == "---":
-            return lines[1:index], "\n".join(lines[index + 1 :])
-    raise SkillFileError("the front matter is not closed")
+def _text(path: Path) -> str:
+    try:
+        data = read_file(Path(os.path.realpath(path)), MAX_BYTES).data
+    except FileTooLargeError:
+        raise SkillFileError("larger than 256 KiB") from None
+    except NotAFileError:
+        raise SkillFileError("not a regular file") from None
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise SkillFileError("not UTF-8") from None
 
 
-def _fields(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        match = _FIELD.match(line)
-        if match is None:
-            raise SkillFileError(f"not a single-line value: {line.strip()[:60]}")
-        yield match[1], _scalar(match[1], (match[2] or "").strip())
-
-
-def _scalar(key: str, value: str) -> str:
-    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
-    if value.startswith(("[", "{", "|", ">", "- ")):
-        raise SkillFileError(f"{key} must be a single-line text")
-    return value
+def _field(fields: Mapping[str, object], key: str) -> str:
+    """A text on one line: prompts list skills so. Raises `SkillFileError`."""
+    value = fields.get(key) or ""
+    if not isinstance(value, str):
+        raise SkillFileError(f"{key} must be a text")
+    return " ".join(value.split())
 
 
 def prompt_section(skills: Sequence[Skill], required: Sequence[str]) -> str | None:
