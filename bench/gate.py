@@ -5,10 +5,13 @@ gate as it ships: socket, validation, audit log with its sync, executor, respons
 """
 
 import os
+import pty
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -41,6 +44,14 @@ def rows() -> Iterator[Row]:
             floor / ours,
             "≥ 0.5 of the shell's speed",
         )
+    key = _key_to_answer_ms()
+    yield Row(
+        "`y` after the silence to the answer for `true`, p50",
+        f"{key:.1f} ms",
+        "–",
+        None,
+        "≤ 30 ms",
+    )
     yield Row("resident memory, idle", f"{_resident_mib():.1f} MiB", "–", None, "< 30 MiB")
 
 
@@ -66,6 +77,48 @@ def _interleaved(
             call()
             into.append((time.perf_counter() - start) * 1000)
     return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _key_to_answer_ms(count: int = 8) -> float:
+    """Of the gate as it ships, on a terminal, for a person who waits until keys count."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/gate.sock"
+        words = [sys.executable, "-m", "stringd", "gate", "--socket", path, "--no-bell"]
+        pid, master = pty.fork()
+        if pid == 0:
+            os.execve(words[0], words, os.environ | {"STRINGD_DATA_DIR": folder})
+        try:
+            _read_until(master, b"Questions appear here")
+            return statistics.median(_key_to_answer(master, Gate(path)) for _ in range(count))
+        finally:
+            os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
+            os.close(master)
+
+
+def _key_to_answer(master: int, gate: Gate) -> float:
+    answered: list[float] = []
+
+    def ask() -> None:
+        _check(gate, [["true"]])
+        answered.append(time.perf_counter())
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    _read_until(master, b"default=N)")
+    # Longer than the arming, and than what would be taken for a key held down.
+    time.sleep(1.3)
+    pressed = time.perf_counter()
+    os.write(master, b"y")
+    asking.join()
+    _read_until(master, b"exit 0")
+    return (answered[0] - pressed) * 1000
+
+
+def _read_until(master: int, text: bytes) -> None:
+    seen = b""
+    while text not in seen:
+        seen += os.read(master, 65536)
 
 
 def _resident_mib() -> float:

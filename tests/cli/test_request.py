@@ -181,3 +181,12 @@ def test_help_helps(home: Path, word: str) -> None:
     done = run(home, word)
     assert done.returncode == 0
     assert b"--no-privilege" in done.stdout
+
+
+def test_a_word_that_is_not_utf_8_is_named(home: Path) -> None:
+    words: list[str | bytes] = [sys.executable, "-m", "stringd", "request", "--socket"]
+    done = subprocess.run(
+        [*words, str(home / "s"), "echo", b"\xff"], capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert b"error: argument 1 of the command is not valid UTF-8" in done.stderr

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,3 +214,29 @@ def test_the_default_socket_follows_the_environment(tmp_path: Path) -> None:
     runtime = {"XDG_RUNTIME_DIR": str(tmp_path)}
     assert default_socket(runtime) == f"{tmp_path}/stringd-gate.sock"
     assert default_socket({"STRINGD_GATE_SOCKET": "/x"}) == "/x"
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"pipeline": [["echo", "\udcff"]]}, "argument 1 of the command"),
+        ({"pipeline": [["a"], ["b", "\udcff"]]}, r"\[1\]\[1\]"),
+        ({"pipeline": [["a"]], "reason": "\udcff"}, "the reason"),
+        ({"pipeline": [["a"]], "env": {"TZ": "\udcff"}}, "the variable 'TZ'"),
+    ],
+)
+def test_what_is_not_text_is_refused_by_name_before_anything_is_sent(
+    options: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(GateClientError, match=f"{name} is not valid UTF-8"):
+        build_request(**options)
+
+
+def test_without_a_runtime_directory_the_socket_is_the_same_from_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stringd.client.gate.os.getuid", lambda: 3_999_999_999)
+    for data_dir in ("", ".stringd"):
+        found = default_socket({"HOME": str(tmp_path), "STRINGD_DATA_DIR": data_dir})
+        assert found == f"{tmp_path}/.string/gate.sock"
+    assert default_socket({"STRINGD_DATA_DIR": "/d"}) == "/d/gate.sock"

@@ -369,6 +369,7 @@ def test_a9_requests_that_are_withdrawn_do_not_fill_the_disk(home: Path) -> None
             if number == BURST + 20:
                 break
         assert desk.audit.stat().st_size < 4096 * BURST
+        assert desk.audit.read_text().count('"event":"received"') == BURST
         assert desk.handler.unrecorded == 20
         human.at_liberty.set()
         # What somebody decides is on record all the same.

@@ -65,6 +65,27 @@ MUTANTS = [
     ),
     Mutant(
         "C1",
+        "gate/resolve.py",
+        'return f"/proc/self/fd/{held.file}", None',
+        "return path, None",
+        "test_attacks.py::test_a1_a_parent_exchanged_after_approval_changes_nothing[binary]",
+    ),
+    Mutant(
+        "C1",
+        "gate/resolve.py",
+        "held.file if held.copy is None else held.copy",
+        "held.file",
+        "test_attacks.py::test_a1_a_script_rewritten_in_place_after_approval_runs_as_it_was_shown",
+    ),
+    Mutant(
+        "C1",
+        "gate/question.py",
+        '    yield from labelled("Runs:    ", _how_it_runs(question), columns)\n',
+        "",
+        "test_question.py::test_where_it_runs_and_as_whom_is_said",
+    ),
+    Mutant(
+        "C1",
         "gate/sudo.py",
         '"--", *command]',
         "*command]",
@@ -218,6 +239,13 @@ MUTANTS = [
         SECURITY + "c6_nothing_is_painted_that_a_reader_cannot_see",
     ),
     Mutant(
+        "C6",
+        "gate/characters.py",
+        "return 1 if character.isascii() else 2",
+        "return 1",
+        "test_characters.py::test_whatever_is_not_ascii_may_take_two_columns",
+    ),
+    Mutant(
         "C7",
         "wire/gate.py",
         '_flag(members, "privileged", default=True)',
@@ -299,6 +327,20 @@ MUTANTS = [
         "return self.taken >= self._limit",
         "return False",
         "test_server.py::test_over_the_cap_the_answer_is_busy_without_the_request_being_read",
+    ),
+    Mutant(
+        "R1",
+        "gate/callers.py",
+        "if self.are_full or self._taken[caller] >= self._per_caller:",
+        "if self.are_full:",
+        "test_attacks.py::test_a8_one_caller_does_not_take_all_places_nor_all_turns",
+    ),
+    Mutant(
+        "R2",
+        "gate/requests.py",
+        "if (missed := self._shop.ration.admit()) is not None:",
+        "if (missed := self._shop.ration.admit() or 0) is not None:",
+        "test_attacks.py::test_a9_requests_that_are_withdrawn_do_not_fill_the_disk",
     ),
     Mutant(
         "R2",

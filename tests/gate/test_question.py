@@ -223,6 +223,20 @@ def test_every_word_can_be_seen_on_a_line_of_its_own() -> None:
     assert "U+0448 CYRILLIC SMALL LETTER SHA" in text
 
 
+def test_a_small_window_shows_less_of_the_side_and_all_of_the_command() -> None:
+    small = Size(50, 15)
+    (page,) = compose(PLAIN, small)
+    text = paint(page, colour=False)
+    assert text.endswith("Command: apt install nginx\nResolves: /usr/bin/apt\n" + RUNS_AS_ROOT)
+    assert "Time:" not in text
+    whole_side = paint(word_lines(PLAIN, 50), colour=False)
+    assert "Time:    2026-02-13T14:30:00Z" in whole_side
+    assert "documentation site" in whole_side
+
+
+RUNS_AS_ROOT = "Runs:    as root in /, through /usr/bin/sudo\n"
+
+
 def test_the_list_of_words_is_bounded() -> None:
     many = question(("echo", *map(str, range(1000))))
     assert len(list(word_lines(many, 100))) == 201

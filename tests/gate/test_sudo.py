@@ -388,3 +388,9 @@ def test_a_sudo_planted_in_the_accounts_path_gets_no_password(account: Account) 
         gate.terminal.type(f"{account.password}\n")
         assert finished(asked) == (0, "0\n", "")
     assert not mark.exists()
+
+
+def test_programs_of_the_same_account_may_not_attach_to_the_gate(account: Account) -> None:
+    with account.gate() as gate:
+        # The kernel gives these to root where a process refuses to be traced.
+        assert Path(f"/proc/{gate.terminal.process.pid}/environ").stat().st_uid == 0

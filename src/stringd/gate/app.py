@@ -24,6 +24,7 @@ from stringd.gate.terminal import Terminal, log
 
 # Enough to answer everyone and to kill what runs; a terminal is not held longer than this.
 DRAIN_SECONDS: Final = 5.0
+_PR_SET_DUMPABLE: Final = 4
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -83,6 +84,7 @@ class _Gate:
         self._server = Server(listener.socket, self._handler, self._log, self._look_around)
 
     def serve(self) -> signal.Signals | None:
+        _refuse_tracing()
         self._install_signals()
         started = {"version": __version__, "pid": os.getpid(), HEAD_KEPT: True}
         self._record("started", started)
@@ -202,6 +204,15 @@ class _Gate:
             self._terminal.show(*lines)
         except TroubleError as error:
             log(str(error))
+
+
+def _refuse_tracing() -> None:
+    """Other programs of this account may not attach to us and press keys from within."""
+    import ctypes
+
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _prompt_settings(settings: Settings) -> PromptSettings:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from typing import Final, NamedTuple
 
 from stringd.gate.errors import BusyError
@@ -31,12 +32,13 @@ class CallerId(NamedTuple):
 def caller_of(pid: int, uid: int) -> CallerId:
     """The outermost process of the same account above this one, short of those above the gate."""
     ours = _ancestors(os.getpid())
-    found = CallerId(pid, _parent_and_start(pid)[1])
+    parent, started = _parent_and_start(pid)
+    found = CallerId(pid, started)
     for _ in range(_DEEPEST):
-        parent = _parent_and_start(found.pid)[0]
         if parent <= 1 or parent in ours or _uid(parent) != uid or _manages_services(parent):
             break
-        found = CallerId(parent, _parent_and_start(parent)[1])
+        above, started = _parent_and_start(parent)
+        found, parent = CallerId(parent, started), above
     return found
 
 
@@ -96,7 +98,9 @@ class Callers:
         return self._held_off.get(caller, 0.0) > self._clock()
 
 
+@cache
 def _ancestors(pid: int) -> set[int]:
+    """Of ourselves, and so looked up once."""
     found: set[int] = set()
     while pid > 0 and pid not in found:
         found.add(pid)

@@ -20,6 +20,7 @@ from stringd.gate.display import (
     clipped,
     command_lines,
     command_words,
+    fitted,
     flagged,
     labelled,
     line,
@@ -96,6 +97,8 @@ def compose(question: Question, size: Size) -> list[list[Line]]:
     body = list(_body_lines(question, size.columns))
     height = max(size.rows - ROWS_BELOW, 3)
     length = _length(question.request)
+    if len(side) + len(body) > height:
+        side = list(_compact_side(question, size.columns))
     if length <= MAX_AT_A_GLANCE and len(side) + len(body) <= height:
         return [side + body]
     summary = labelled("Length:  ", _summary(question.request, length), size.columns, Style.BOLD)
@@ -135,6 +138,7 @@ def _all_word_lines(question: Question, columns: int) -> Iterator[Line]:
     for name, value in {**question.env, **question.request.env}.items():
         yield from command_lines("  env ", [f"{render(name)}={quote(value)}"], columns, Style.PLAIN)
         yield from _code_points(value)
+    yield from _side_lines(question, columns)
     for name in SCANNED_FIELDS:
         if deceives(text := getattr(question.request, name)):
             yield line(f"  {name}:", Style.DIM)
@@ -161,15 +165,33 @@ def _summary(request: ValidatedRequest, length: int) -> str:
 
 def _side_lines(question: Question, columns: int) -> Iterator[Line]:
     request = question.request
-    yield line(AS_ROOT_HEADER if request.privileged else PLAIN_HEADER, Style.BOLD)
-    session = clipped(request.session, MAX_NAME) or "(unnamed)"
-    host = clipped(request.host, MAX_NAME) or "local"
-    yield from labelled("From:    ", f"{session} @ {host}", columns)
+    yield _header(request)
+    yield from labelled("From:    ", _who(request), columns)
     yield from labelled("Client:  ", _client(question), columns)
     yield from labelled("Time:    ", render(request.time), columns)
     yield from labelled("ID:      ", clipped(request.id, MAX_NAME), columns)
     if request.reason:
         yield from labelled("Reason:  ", clipped(request.reason, MAX_REASON), columns, Style.BOLD)
+
+
+def _header(request: ValidatedRequest) -> Line:
+    return line(AS_ROOT_HEADER if request.privileged else PLAIN_HEADER, Style.BOLD)
+
+
+def _who(request: ValidatedRequest) -> str:
+    session = clipped(request.session, MAX_NAME) or "(unnamed)"
+    return f"{session} @ {clipped(request.host, MAX_NAME) or 'local'}"
+
+
+def _compact_side(question: Question, columns: int) -> Iterator[Line]:
+    """The side fields where there is little room; the details have them whole."""
+    request = question.request
+    yield _header(request)
+    yield line(fitted(f"From:    {_who(request)}", columns))
+    yield line(fitted(f"Client:  {_client(question)}", columns))
+    yield line(fitted(f"ID:      {request.id}", columns))
+    if request.reason:
+        yield line(fitted(f"Reason:  {clipped(request.reason, MAX_REASON)}", columns), Style.BOLD)
 
 
 def _client(question: Question) -> str:
