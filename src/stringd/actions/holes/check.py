@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _DEEPEST: Final = 8
+# Hundreds of commands; reading them takes a fraction of a second.
+_MOST_NODES: Final = 3000
 _START_FILES: Final = ("--rcfile", "--init-file")
 _POSITIONAL: Final = "@*0123456789"
 
@@ -69,7 +71,7 @@ class _Judge:
         except grammar.UnreadableError:
             self._unreadable()
             return
-        if depth > _DEEPEST or _is_unclear(root, line):
+        if depth > _DEEPEST or root.descendant_count > _MOST_NODES or _is_unclear(root, line):
             self._unreadable()
             return
         reading = read(line, within=ShellStage(()))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.actions.holes.sources import NOTHING, Carried
@@ -26,6 +27,7 @@ _FILLED_BY_BASH: Final = (
 _OF_FOLDER: Final = ("PWD", "OLDPWD", "DIRSTACK")
 _FOLDER_CHANGES: Final = frozenset(("cd", "pushd"))
 _READERS: Final = frozenset(("read", "mapfile", "readarray", "getopts"))
+_OF_FUNCTIONS: Final = "<functions>"
 _NUMBER: Final = re.compile(r"-?\d+", re.ASCII)
 _DATE: Final = re.compile(r"(-u|\+%[CdHIjmMNsSuVwyY])", re.ASCII)
 _COUNTS: Final = re.compile(r"-[lcwm]+")
@@ -76,15 +78,24 @@ class Variables:
 
     def carried_by(self, node: "Node") -> Carried:
         """What the text a node expands to may hold; commands inside it count."""
-        found: Carried = NOTHING
+        return self._held_by_all(self._names_in(node))
+
+    def _names_in(self, node: "Node") -> frozenset[str]:
+        """The variables a node expands; `_OF_FUNCTIONS` stands for what a function prints."""
+        found: set[str] = set()
         for each in walk(node):
             if each.type in ("simple_expansion", "expansion") and not is_length(each):
-                found |= self.held(name_of(each, self._line))
+                found.add(name_of(each, self._line))
             elif each.type == "command_name" and source(each, self._line) in self.functions:
-                found |= self._callers
-        return found
+                found.add(_OF_FUNCTIONS)
+        return frozenset(found)
+
+    def _held_by_all(self, names: Iterable[str]) -> Carried:
+        return NOTHING.union(*map(self.held, names))
 
     def held(self, name: str) -> Carried:
+        if name == _OF_FUNCTIONS:
+            return self._callers
         if name.isdigit():
             name = name[:1] if name != "0" else name
         return self.holds.get(name, NOTHING)
@@ -150,35 +161,48 @@ class Variables:
 
     def _spread(self, assignments: list[_Assignment], stages: list[ShellStage]) -> None:
         """Let values reach every variable they can get into, in any order of the commands."""
-        before = -1
-        while before != sum(map(len, self.holds.values())):
-            before = sum(map(len, self.holds.values()))
-            for each in assignments:
-                value = self.carried_by(each.node) if each.node else NOTHING
-                words = self.in_word(each.word) if each.word else NOTHING
-                self._add(each.name, each.carried | value | words)
+        reads = [self._names_in(each.node) if each.node else frozenset() for each in assignments]
+        readers: dict[str, list[int]] = {}
+        for at, names in enumerate(reads):
+            for name in names:
+                readers.setdefault(name, []).append(at)
+        settled = False
+        while not settled:
+            settled = True
+            waiting = list(range(len(assignments)))
+            while waiting:
+                at = waiting.pop()
+                each = assignments[at]
+                word = self.in_word(each.word) if each.word else NOTHING
+                if self._add(each.name, each.carried | self._held_by_all(reads[at]) | word):
+                    waiting += readers.get(each.name, ())
+                    settled = False
             for stage in stages:
                 if stage.name in _FOLDER_CHANGES:
-                    for name in _OF_FOLDER:
-                        self._add(name, self.in_stage(stage))
+                    changed = [self._add(name, self.in_stage(stage)) for name in _OF_FOLDER]
+                    settled = settled and not any(changed)
 
-    def _add(self, name: str, carried: Carried) -> None:
-        if carried:
-            self.holds[name] = self.holds.get(name, NOTHING) | carried
+    def _add(self, name: str, carried: Carried) -> bool:
+        """Whether that was news."""
+        before = self.holds.get(name, NOTHING)
+        if carried <= before:
+            return False
+        self.holds[name] = before | carried
+        return True
 
     def _numbers(self, assignments: list[_Assignment]) -> frozenset[str]:
-        names = frozenset(each.name for each in assignments)
-        while True:
-            left = names - {
-                each.name
-                for each in assignments
-                if not each.number and not (each.node and self._number(each.node, names))
-            }
-            if left == names:
-                return names
-            names = left
+        names = {each.name for each in assignments}
+        before = -1
+        while before != len(names):
+            before = len(names)
+            # Both ways, so that a chain of variables is followed in one round.
+            for each in (*assignments, *reversed(assignments)):
+                if each.name in names and not each.number:
+                    kept = each.node is not None and self._number(each.node, names)
+                    names -= set() if kept else {each.name}
+        return frozenset(names)
 
-    def _number(self, node: "Node", numbers: frozenset[str]) -> bool:
+    def _number(self, node: "Node", numbers: AbstractSet[str]) -> bool:
         text = source(node, self._line)
         match node.type:
             case "number" | "word" | "variable_name":
