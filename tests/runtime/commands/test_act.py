@@ -407,6 +407,34 @@ def test_the_default_action_runs_after_opening_unless_it_needs_something(
     assert call(topic, f"/open {path}").content.endswith("# Needy")
 
 
+def test_a_command_in_which_a_value_could_become_one_is_not_started(
+    call: Caller, topic: str, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    page(call, topic, f"```act.x\nCLI touch {ran}; eval {{q}}\n  q: string\n```\n")
+    answer = call(topic, "/act.x harmless").content
+    assert answer.startswith("ERROR(INVALID_PAYLOAD): Nothing was run")
+    assert "Safe spelling: " in answer
+    assert not ran.exists()
+
+
+def test_a_value_like_an_option_is_refused_unless_its_field_admits_it(
+    call: Caller, topic: str
+) -> None:
+    page(
+        call,
+        topic,
+        "```act.x\nCLI printf '[%s]' {q}\n  q: string\n```\n"
+        "```act.n\nCLI printf '[%s]' {q}\n  q: number\n```\n"
+        "```act.d\nCLI printf '[%s]' {q}\n  q: string (dash: true)\n```\n",
+    )
+    assert call(topic, "/act.x --q=-rf").content.startswith(
+        'ERROR(INVALID_PAYLOAD): --q must not begin with "-"'
+    )
+    assert call(topic, "/act.n --q=-5").content == "[-5]"
+    assert call(topic, "/act.d --q=-rf").content == "[-rf]"
+
+
 @pytest.mark.parametrize("name", ["draft-here.txt", "./draft-here.txt"])
 def test_a_file_that_lies_where_the_caller_stands_is_pointed_at(
     call: Caller, topic: str, tmp_path: Path, name: str
