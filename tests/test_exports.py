@@ -17,6 +17,7 @@ PUBLIC = {
     "stringd.extend": (
         "AgentCode CallInfo FlowCode FlowSteps Registry Tool ToolContext ToolFailure ToolOutput"
     ),
+    "stringd.wire.chanflow": "Block BrokenBlock encode escape join parse unescape",
 }
 ROOMS = {
     "stringd.runs": (

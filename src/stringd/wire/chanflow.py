@@ -18,6 +18,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+__all__ = ["Block", "BrokenBlock", "encode", "escape", "join", "parse", "unescape"]
+
 CHANNEL: Final = "string"
 CLOSE: Final = "</𝒞>"
 
