@@ -163,7 +163,7 @@ def test_a4_callers_that_come_and_go_do_not_move_the_question(home: Path) -> Non
 def test_a4_a_resized_window_shows_the_question_whole(home: Path) -> None:
     with (
         running_gate(home, size=(40, 120)) as gate,
-        gate.ask(request(["echo", *map(str, range(60))])) as connection,
+        gate.ask(request(["echo", *map(str, range(150))])) as connection,
     ):
         gate.terminal.wait_for(QUESTION)
         gate.terminal.resize(16, 50)

@@ -184,14 +184,14 @@ MUTANTS = [
     ),
     Mutant(
         "C4",
-        "gate/requests.py",
+        "gate/case.py",
         ASKING,
         asking('Answer(Event.YES) if request.session == "always" else None'),
         SECURITY + "c4_no_field_of_a_request_switches_asking_off",
     ),
     Mutant(
         "C4",
-        "gate/requests.py",
+        "gate/case.py",
         ASKING,
         asking('Answer(Event.YES) if "HOME" in request.env else None'),
         SECURITY + "c4_no_field_of_a_request_switches_asking_off",
@@ -268,7 +268,7 @@ MUTANTS = [
     ),
     Mutant(
         "C8",
-        "gate/requests.py",
+        "gate/case.py",
         ASKING,
         asking(
             "Answer(Event.YES) if _DECISIONS.setdefault(request.session, request.id) "
@@ -278,7 +278,7 @@ MUTANTS = [
     ),
     Mutant(
         "C8",
-        "gate/requests.py",
+        "gate/case.py",
         ASKING,
         asking(
             "Answer(Event.YES) if _DECISIONS.setdefault(request.session, request.id) "
@@ -288,14 +288,14 @@ MUTANTS = [
     ),
     Mutant(
         "C9",
-        "gate/requests.py",
+        "gate/case.py",
         ASKING,
         asking('Answer(Event.YES) if request.host == "127.1.2.3" else None'),
         SECURITY + "c9_no_name_for_this_machine_changes_how_it_is_asked",
     ),
     Mutant(
         "C10",
-        "gate/requests.py",
+        "gate/case.py",
         ASKING,
         asking('Answer(Event.YES) if request.host not in ("", "localhost") else None'),
         SECURITY + "c10_an_alias_nobody_detects_reaches_a_gate_that_asks_for_itself",
@@ -337,7 +337,7 @@ MUTANTS = [
     ),
     Mutant(
         "R2",
-        "gate/requests.py",
+        "gate/case.py",
         "if (missed := self._shop.ration.admit()) is not None:",
         "if (missed := self._shop.ration.admit() or 0) is not None:",
         "test_attacks.py::test_a9_requests_that_are_withdrawn_do_not_fill_the_disk",

@@ -22,7 +22,7 @@ _SLICE: Final = 98_304
 class Capture:
     """Keeps the first bytes up to the cap; the rest is counted and dropped, never refused.
 
-    Whoever reads fills `room()` and tells `took` how much it was.
+    Whoever reads fills `room()` and calls `took` with how much it was.
     """
 
     def __init__(self, cap: int = MAX_OUTPUT_BYTES) -> None:

@@ -1,4 +1,4 @@
-"""Asks one question at a time on the approver's terminal, and tells them how each one ended."""
+"""Asks one question at a time on the approver's terminal, and says how each one ended."""
 
 import threading
 import time

@@ -72,7 +72,7 @@ def clipped(text: str, limit: int) -> str:
 def quote(word: str) -> str:
     r"""A word as a shell would need it. Different words never look the same.
 
-    Plain words stand bare, others in `'…'`; a word with anything unseen stands in `$'…'`, where
+    Plain words are bare, others in `'…'`; a word with anything unseen is in `$'…'`, where
     a backslash is always an escape.
     """
     if word and word.isascii() and all(c.isalnum() or c in "-_/.:,@%+=" for c in word):

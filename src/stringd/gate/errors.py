@@ -1,4 +1,4 @@
-"""What can go wrong in the gate, translated to the wire in one place (`requests.py`).
+"""What can go wrong in the gate, translated to the wire in `requests.py` and `case.py`.
 
 GateError
 ├── RefusalError         the request is answered with `error` and this text
@@ -17,7 +17,7 @@ class GateError(Exception):
 
 
 class RefusalError(GateError):
-    """Answered with status `error`; the text goes to the caller as it stands."""
+    """Answered with status `error`; the text goes to the caller unchanged."""
 
 
 class BusyError(RefusalError):

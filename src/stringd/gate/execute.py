@@ -61,7 +61,7 @@ class Outcome:
     def stages(self) -> tuple[Stage, ...]:
         return tuple(
             Stage(
-                # The wire says -1 for every signal; which one it was stands beside it.
+                # The wire says -1 for every signal; which one it was is beside it.
                 exit_code=code if code >= 0 else -1,
                 stderr=stderr.blob(),
                 stderr_truncated=stderr.truncated,

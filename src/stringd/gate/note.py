@@ -1,4 +1,4 @@
-"""The line in which the person tells the caller why."""
+"""The line in which the person writes to the caller why."""
 
 import codecs
 from typing import Final

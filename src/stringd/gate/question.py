@@ -55,7 +55,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who is at the other end of the connection, as the kernel tells it."""
+    """Who is at the other end of the connection, as the kernel says."""
 
     pid: int
     uid: int

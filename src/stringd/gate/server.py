@@ -16,10 +16,11 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from stringd import __version__
+from stringd.gate.case import Caller
 from stringd.gate.errors import BusyError, CallerGoneError, os_text
 from stringd.gate.peers import peer_of
 from stringd.gate.question import Peer
-from stringd.gate.requests import Caller, RequestHandler
+from stringd.gate.requests import RequestHandler
 from stringd.gate.watch import Signal, Watch
 from stringd.wire.gate import MAX_REQUEST_BYTES, Response, Status, encode_response
 from stringd.wire.jsonlines import FramingError, LineReader
