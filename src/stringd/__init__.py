@@ -1,4 +1,4 @@
-"""stringd: one local daemon through which agents read, act, ask and run.
+"""stringd: a local daemon through which AI agents read, run commands and work on tasks.
 
 The clients load when they are first used: `from stringd import String`.
 """

@@ -105,7 +105,7 @@ def test_a_data_directory_that_is_a_file_is_a_problem(
     (tmp_path / "data").write_text("", encoding="utf-8")
     code, checks = examine({**machine, "STRINGD_DATA_DIR": str(tmp_path / "data")})
     assert code == 1
-    assert checks["data directory"]["detail"] == f"{tmp_path / 'data'} is no directory"
+    assert checks["data directory"]["detail"] == f"{tmp_path / 'data'} is not a directory"
 
 
 def test_a_gate_that_left_its_socket_behind_is_a_problem(machine: dict[str, str]) -> None:

@@ -104,7 +104,7 @@ def test_a_home_of_its_own_is_made_for_each_user(daemon: Daemon, env: dict[str, 
 @pytest.mark.parametrize("flag", ["--user=", "--user=a\nb", "--user=\x1b[2J"])
 def test_an_unprintable_user_is_refused(env: dict[str, str], flag: str) -> None:
     done = run("string", flag, "file:main", "/info", env=env)
-    assert (done.code, done.err) == (1, "string: a user id is printable text\n")
+    assert (done.code, done.err) == (1, "string: a user id may contain only printable characters\n")
 
 
 def test_a_flag_that_lacks_its_user_says_so(env: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ def test_actions_that_are_named_but_not_there_are_told() -> None:
     action = "```act.list\nGET https://a.test/\n```\n"
     source = f"---\ndefault: lst\n---\n{action}```act.lits.response\nx\n```\n"
     assert [str(each) for each in author_diagnostics(parse(source))] == [
-        "Line 1: UNKNOWN_ACTION: default: lst is no action of this document",
+        "Line 1: UNKNOWN_ACTION: default: lst is not an action of this document",
         "Line 7: UNKNOWN_ACTION: act.lits.response belongs to no action of this document",
     ]
     mended = source.replace("lst", "list").replace("lits", "list")

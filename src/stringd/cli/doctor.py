@@ -1,4 +1,4 @@
-"""`stringd doctor`: what is set up on this machine, what is broken, and how to mend it."""
+"""`stringd doctor`: what is set up on this machine, what is broken, and how to fix it."""
 
 import argparse
 import json
@@ -38,8 +38,8 @@ def main(name: str, argv: Sequence[str]) -> int:
     """Print every finding; exit 1 when something is broken."""
     parser = argparse.ArgumentParser(
         prog=f"stringd {name}",
-        description="Check this machine's set-up and say how to mend it. Exit code 1 when "
-        "something is broken; what is optional and not set up is no failure.",
+        description="Check this machine's set-up and say how to fix it. Exit code 1 when "
+        "something is broken; what is optional and not set up is not a failure.",
     )
     parser.add_argument("--json", action="store_true", help="print {ok, checks}")
     args = parser.parse_args(argv)
@@ -145,7 +145,7 @@ def _data_directory() -> Check:
             return Check("data directory", "ok", f"{path} (made when a daemon starts with it)")
         return Check("data directory", "broken", f"{path} cannot be made", _elsewhere(parent))
     if not path.is_dir():
-        return Check("data directory", "broken", f"{path} is no directory", _elsewhere(path))
+        return Check("data directory", "broken", f"{path} is not a directory", _elsewhere(path))
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return Check("data directory", "broken", f"{path} is not writable", f"chmod u+rwx {path}")
     return _privacy(path)
@@ -177,7 +177,7 @@ def _gate() -> Check:
     try:
         gate.ping()
     except (GateClientError, ValueError) as error:
-        return Check("gate", "broken", str(error), f"start it anew {start}")
+        return Check("gate", "broken", str(error), f"restart it {start}")
     return Check("gate", "ok", f"answers at {gate.path}")
 
 
@@ -204,7 +204,7 @@ def _providers() -> Iterator[Check]:
                 f"models {provider}",
                 "off",
                 "not set up",
-                f"set {wanted} and start the daemon anew to use it",
+                f"set {wanted} and restart the daemon to use it",
             )
 
 

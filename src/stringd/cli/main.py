@@ -22,8 +22,8 @@ SUBCOMMANDS: Final = {
     "serve": Subcommand("serve", "run the daemon in the foreground"),
     "up": Subcommand("control", "start the daemon in the background and wait until it answers"),
     "down": Subcommand("control", "stop the daemon"),
-    "status": Subcommand("control", "tell whether the daemon runs, and what it holds"),
-    "doctor": Subcommand("doctor", "check this machine's set-up and say how to mend it"),
+    "status": Subcommand("control", "say whether the daemon is running, and what it holds"),
+    "doctor": Subcommand("doctor", "check this machine's set-up and say how to fix it"),
     "allow": Subcommand("allow", "let file commands reach a directory outside the user's home"),
     "gate": Subcommand("gate", "approve agents' commands in this terminal"),
     "request": Subcommand("request", "ask the gate to run a command"),
@@ -40,9 +40,10 @@ def _help() -> str:
     rows = "\n".join(f"  {name:<{width}}  {entry.summary}" for name, entry in SUBCOMMANDS.items())
     return (
         "usage: stringd <command> [options]\n\n"
-        "One local daemon through which agents read, act, ask and run.\n\n"
+        "A local daemon for AI agents: they read, run commands and work on tasks;\n"
+        "you watch, and approve what matters.\n\n"
         f"commands:\n{rows}\n\n"
-        "stringd <command> --help tells more. To talk to the daemon: string file:main /help\n"
+        "stringd <command> --help says more. To talk to the daemon: string file:main /help\n"
     )
 
 

@@ -97,7 +97,7 @@ def _validate(path: Path) -> int:
 
 
 def _problems(path: Path) -> Iterator[str]:
-    """What an author should mend in one file; menus on the web might define any shortcut."""
+    """What an author should repair in one file; menus on the web might define any shortcut."""
     document = parse(_read(path))
     yield from map(str, sorted((*author_diagnostics(document), *action_diagnostics(document))))
     files = {name: path.parent / file for name, file in document.menus.items()}
@@ -149,7 +149,7 @@ def _sources(path: Path) -> Path:
 
 
 def _visible_files(directory: Path, pattern: str) -> list[Path]:
-    """Sorted, without what lies in hidden directories."""
+    """Sorted, without what is in hidden directories."""
     if not directory.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "Not a directory", str(directory))
     found = sorted(directory.rglob(pattern))

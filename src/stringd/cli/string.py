@@ -109,7 +109,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parse(args: list[str]) -> StringOptions:
-    """Flags stand before the first word. Raises `UsageError` for an unknown one."""
+    """Flags are before the first word. Raises `UsageError` for an unknown one."""
     options = StringOptions()
     rest = list(args)
     while rest and rest[0].startswith("-"):
@@ -132,7 +132,7 @@ def parse(args: list[str]) -> StringOptions:
     if not rest:
         raise UsageError("no topic or command given. See string --help.")
     if not options.user.isprintable() or not options.user.strip():
-        raise UsageError("a user id is printable text")
+        raise UsageError("a user id may contain only printable characters")
     options.words = rest
     return options
 
@@ -187,7 +187,7 @@ def connect(options: StringOptions) -> DaemonConnection:
 
 
 def ensure_user(connection: DaemonConnection, user: str) -> None:
-    """Register the user. A home nobody chose is no reason to move one away from where it lives."""
+    """Register the user. Without a chosen home, an existing user keeps the one it has."""
     chosen = os.environ.get("STRINGD_HOME", "").strip()
     if not chosen and knows(connection, user):
         return

@@ -20,7 +20,7 @@ commands; you can type the same ones.
 <!-- #first-steps -->
 ## First steps
 
-1. `/info` shows where this topic stands.
+1. `/info` shows the state of this topic.
 2. `/open welcome.md#first-steps` shows only this block.
 3. `/edit welcome.md#notes` shows the source of the block below; with a body it replaces it.
 <!-- /first-steps -->

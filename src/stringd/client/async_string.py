@@ -27,7 +27,7 @@ class AsyncString(BaseClient[AsyncConnection]):
     """Talks to one daemon as one user; takes what `String` takes. Calls may run side by side.
 
     Nothing is sent twice, whatever happens. Cancelling a call hangs up: a command that still
-    waits for its topic is then not run, one that runs goes on to its end.
+    waits for its topic is then not run, one that runs continues to its end.
     """
 
     @cached_property
@@ -141,7 +141,7 @@ class AsyncString(BaseClient[AsyncConnection]):
 
     async def _ensure_user(self) -> None:
         who = self._who
-        # A home nobody chose is no reason to move a user away from the one it has.
+        # Without a chosen home, an existing user keeps the one it has.
         if not who.home_chosen and any(user.id == who.user for user in await self.users()):
             return
         make_home(who.home)

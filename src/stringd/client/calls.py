@@ -109,7 +109,7 @@ def parse_json(reply: HttpReply) -> dict[str, Any]:
     if reply.status != 200:
         raise RequestRefusedError(reply.status, _reason(fields, reply))
     if not isinstance(fields, dict):
-        raise TransportError("the daemon's answer is no JSON object")
+        raise TransportError("the daemon's answer is not a JSON object")
     return fields
 
 

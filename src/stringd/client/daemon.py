@@ -51,7 +51,7 @@ def port_from_environment() -> int:
 
 
 def default_home(user_id: str) -> str:
-    """Where a user lives whom nobody gave a home."""
+    """The home of a user that was not given one."""
     _, told = setting("HOME")
     return absolute(told or own_directory(user_id))
 

@@ -61,7 +61,7 @@ class NoAnswerError(GateClientError):
 
 
 def starting(path: str) -> str:
-    """What a person types to have a gate there, whatever directory they stand in."""
+    """What a person types to have a gate there, whatever directory they are in."""
     whole = shlex.quote(str(Path(path).absolute()))
     return "stringd gate" if _is_usual(path) else f"stringd gate --socket {whole}"
 

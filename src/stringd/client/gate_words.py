@@ -17,12 +17,12 @@ from stringd.wire.gate import Response, Stage, Status
 DENIED: Final = (
     "Request denied by user.\n"
     "Do not retry it, rephrase it or reach the same effect another way. "
-    "Ask the user how to go on."
+    "Ask the user how to continue."
 )
 TIMED_OUT: Final = (
     "Request timed out waiting for user approval.\n"
     "Nobody answered, and silence is not consent: do not try to reach the same effect another "
-    "way. Tell the user what you need and go on with something else."
+    "way. Tell the user what you need and continue with something else."
 )
 NOT_RUNNING: Final = (
     "stringd gate is not running (socket not found at {path}).\n"

@@ -104,7 +104,7 @@ class RunsClient:
     async def messages(self) -> AsyncIterator[DaemonMessage]:
         """Every message that was no answer, as it comes, until the connection ends.
 
-        Where the daemon found us too slow for a run, its events go on from there.
+        Where the daemon found us too slow for a run, its events continue from there.
         """
         while True:
             message = self._waiting.popleft() if self._waiting else await self._receive()

@@ -127,7 +127,7 @@ class String(BaseClient[DaemonConnection]):
 
     def _ensure_user(self) -> None:
         who = self._who
-        # A home nobody chose is no reason to move a user away from the one it has.
+        # Without a chosen home, an existing user keeps the one it has.
         if not who.home_chosen and any(user.id == who.user for user in self.users()):
             return
         make_home(who.home)

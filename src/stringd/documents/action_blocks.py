@@ -118,7 +118,7 @@ class _BlockReader:
         self.unread: list[tuple[int, str]] = []
 
     def options(self, text: str) -> str:
-        """Take `-H` and `-d` off an HTTP line; the target is what stands before them."""
+        """Take `-H` and `-d` off an HTTP line; the target is what is before them."""
         first = _FIRST_OPTION.search(text)
         if first is None:
             return text.strip()

@@ -57,4 +57,4 @@ def _named_in_vain(document: Document) -> Iterator[Finding]:
             yield Finding(fence.start, "UNKNOWN_ACTION", text)
     default = document.default_action
     if default is not None and default not in ids:
-        yield Finding(0, "UNKNOWN_ACTION", f"default: {default} is no action of this document")
+        yield Finding(0, "UNKNOWN_ACTION", f"default: {default} is not an action of this document")

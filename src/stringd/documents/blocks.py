@@ -188,7 +188,7 @@ def heading_block(
 
 
 def _uncrossed(start: int, end: int, blocks: list[BlockSpan]) -> int:
-    """The end moved up to the first marker whose partner lies outside.
+    """The end moved up to the first marker whose partner is outside.
 
     Otherwise editing below a heading would delete one marker of a pair.
     """

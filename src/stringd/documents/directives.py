@@ -42,7 +42,7 @@ class Include(NamedTuple):
 
 
 def read_directive(line: str, indent: int, offset: int) -> Directive | None:
-    """The directive a line is, if it is one and nothing else stands on the line."""
+    """The directive a line is, if it is one and nothing else is on the line."""
     match = _OPENING.match(line, indent)
     if match is None:
         return None

@@ -318,7 +318,7 @@ class MenuNames:
 
 
 class _Coverage:
-    """Whether an offset lies inside any of some spans; asked with growing offsets."""
+    """Whether an offset is inside any of some spans; asked with growing offsets."""
 
     def __init__(self, spans: Iterable[BlockSpan]) -> None:
         self._spans = sorted((span.start, span.end) for span in spans)

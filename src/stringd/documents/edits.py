@@ -46,7 +46,7 @@ class Replacement(NamedTuple):
 def parse_target(text: str) -> Target:
     """Read a target. A line range counts only at the end; a block starts at the first `#`.
 
-    No block is named with a slash, so what stands before one is part of a file's path: `C#/x.md`.
+    No block is named with a slash, so what is before one is part of a file's path: `C#/x.md`.
     """
     path, mark, block = text.partition("#")
     if path and "/" in block.partition(" ")[0] and path[0] != "@" and "://" not in path:

@@ -1,7 +1,7 @@
 """Argument text → tokens → flags: one grammar for commands and actions.
 
 Spaces and tabs separate, `'` and `"` quote and disappear, a newline is an ordinary character. There
-are no escapes: what a caller means must survive being typed by a model.
+are not escapes: what a caller means must survive being typed by a model.
 """
 
 import re

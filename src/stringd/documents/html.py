@@ -77,7 +77,7 @@ def html_to_markdown(html: str) -> str:
 
 
 def _without_noscript(html: str) -> str:
-    """The parser takes what stands in a `<noscript>` of the head for the start of the body."""
+    """The parser takes what is in a `<noscript>` of the head for the start of the body."""
     before, *pieces = _NOSCRIPT.split(html)
     ends = ((piece, _NOSCRIPT_END.search(piece)) for piece in pieces)
     return before + "".join(piece[end.end() :] if end else piece for piece, end in ends)

@@ -1,7 +1,7 @@
 """Links of a line or of several: `[label](target "title")`, `[label][name]`, outside code spans.
 
 One pass with a stack of open brackets, as CommonMark does it: escaped brackets do not count, a link
-takes the innermost bracket, images may stand inside links but links not inside links.
+takes the innermost bracket, images may be inside links but links not inside links.
 """
 
 import re
@@ -21,7 +21,7 @@ class Link(Struct, frozen=True, gc=False):
     target: str | None
     """Destination of an inline link, without its title; None for `[label][name]`."""
     name: str | None
-    """What stands in the second brackets; None for an inline link."""
+    """What is in the second brackets; None for an inline link."""
     image: bool
 
 
@@ -69,7 +69,7 @@ class _Spans:
             self._lengths[run.start()] = length
 
     def after(self, tick: int) -> int:
-        """Where reading goes on after the run at `tick`: past the span, or past the lone run."""
+        """Where reading continues after the run at `tick`: past the span, or past the lone run."""
         length = self._lengths[tick]
         same = self._runs[length]
         at = bisect_right(same, tick)

@@ -147,7 +147,7 @@ def _env_hint(missing: Sequence[str], requirements: str | None) -> list[str]:
 
 
 _Change = tuple[int, int, Include | Link | str]
-"""Start, end, and what stands there instead: text, an include's text, or the tail of a link."""
+"""Start, end, and what is there instead: text, an include's text, or the tail of a link."""
 
 
 @dataclass(slots=True)
@@ -221,7 +221,7 @@ class _RenderWalk:
             name = link.name or label
             target = document.references.get(name)
             if target is None:
-                # Included text may lean on what the document it stands in defines.
+                # Included text may lean on what the document it is in defines.
                 document = self.root
                 target = document.references.get(name)
             if target is None:

@@ -42,7 +42,7 @@ def line_start(text: str, position: int, floor: int = 0) -> int:
 
 
 def blank(text: str, start: int, end: int) -> bool:
-    """Whether nothing but whitespace stands between two offsets."""
+    """Whether nothing but whitespace is between two offsets."""
     return start >= end or text[start:end].isspace()
 
 
@@ -90,7 +90,7 @@ class Fences:
         return self.all[at] if at >= 0 and position < self.all[at].end else None
 
     def covers(self, position: int) -> bool:
-        """Whether an offset lies inside a fence."""
+        """Whether an offset is inside a fence."""
         return bool(self.all) and self.around(position) is not None
 
 

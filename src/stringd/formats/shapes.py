@@ -24,7 +24,7 @@ class Issue(NamedTuple):
     about: Path = ()
 
     def leaves(self) -> list["Issue"]:
-        """The issues at the bottom: what to mend, without the choices around it."""
+        """The issues at the bottom: what to repair, without the choices around it."""
         return [leaf for issue in self.inner for leaf in issue.leaves() or [issue]]
 
 

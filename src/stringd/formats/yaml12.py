@@ -145,7 +145,7 @@ def _number(kind: type[int] | type[float], text: str, place: SourcePlace) -> int
 
 
 def parse_loosely(text: str, scalar: Scalar) -> Value:
-    """The value of a text nobody checked: a later key wins, and what is no plain word is kept.
+    """The value of a text nobody checked: a later key wins, and what is not a plain word is kept.
 
     Keys and list items are text, aliases too; `scalar` says what other plain scalars mean.
     Raises `SourceSyntaxError`.

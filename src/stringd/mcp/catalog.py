@@ -1,4 +1,4 @@
-"""The tools as clients list them. Every word here stands in every conversation: keep it short."""
+"""The tools as clients list them. Every word here is part of every conversation: keep it short."""
 
 from typing import Any, Final, NamedTuple
 
@@ -27,7 +27,7 @@ INSTRUCTIONS: Final = (
     "stringd gives you documents, web pages, apps and shells through one tool, string. "
     "Start with string(topic='file:main', cmd='/help'). "
     "What a person must approve goes through execute. "
-    "A call that takes long answers with a handle: go on with wait."
+    "A call that takes long answers with a handle: continue with wait."
 )
 
 TOOLS: Final = (
@@ -37,7 +37,7 @@ TOOLS: Final = (
         "Run one command in a topic. A topic is type:name and keeps its state between calls: "
         "file:main (documents), app:NAME (an installed app), web:NAME (web pages), "
         "bash:NAME (a live shell; cmd is what you would type there). Elsewhere cmd starts with /: "
-        "/help lists commands, /info tells where a topic stands, /open opens, "
+        "/help lists commands, /info shows a topic's state, /open opens, "
         "/act --help shows an app's actions.",
         {"topic": _FILLED, "cmd": _FILLED},
         ("topic", "cmd"),
@@ -72,14 +72,14 @@ TOOLS: Final = (
     ListedTool(
         "run_status",
         "Run status",
-        "Where a run stands, what it waits for and its result. Without run_id: all runs.",
+        "A run's state, what it waits for and its result. Without run_id: all runs.",
         {"run_id": _TEXT},
         read_only=True,
     ),
     ListedTool(
         "answer",
         "Answer a run",
-        "Give the input or the answer to a question a run waits for; id tells which one when there "
+        "Give the input or the answer to a question a run waits for; id says which one when there "
         "are several. Permissions cannot be given here: only the user grants them.",
         {"run_id": _FILLED, "text": _TEXT, "id": _TEXT},
         ("run_id", "text"),

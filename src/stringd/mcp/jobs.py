@@ -1,5 +1,5 @@
 """Calls that outlast their client's patience: after a while the caller gets a handle, the work
-goes on, and `wait` picks it up again.
+continues, and `wait` picks it up again.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ MAX_FINISHED: Final = 256
 
 FIRST_BEAT_SECONDS: Final = 1.0
 BEAT_SECONDS: Final = 5.0
-"""How soon, and how often, a waiting caller is told that the work goes on."""
+"""How soon, and how often, a waiting caller is told that the work continues."""
 
 Report = Callable[[float, str], Awaitable[None]]
 """Tells the caller about progress: seconds so far, and what is going on."""

@@ -49,7 +49,7 @@ class RunsConnection(Protocol):
         """The next message. Raises `RunsGoneError` when there will be none."""
 
     def close(self) -> None:
-        """Leave; the runs go on."""
+        """Leave; the runs continue."""
 
 
 class RunsPort(Protocol):

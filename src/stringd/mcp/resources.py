@@ -36,7 +36,7 @@ TEMPLATES: Final = (
     AddressTemplate(
         f"{TOPICS}{{topic}}", "Open document", "the document a topic shows", "text/markdown"
     ),
-    AddressTemplate(f"{RUNS}{{run_id}}", "Run", "where a run stands, and its result", "text/plain"),
+    AddressTemplate(f"{RUNS}{{run_id}}", "Run", "a run's state, and its result", "text/plain"),
 )
 
 

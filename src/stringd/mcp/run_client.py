@@ -38,7 +38,7 @@ class Standing:
 
     @property
     def waits(self) -> bool:
-        """Whether the run needs somebody before it can go on."""
+        """Whether the run needs somebody before it can continue."""
         return not self.finished and bool(self.prompts)
 
 

@@ -102,7 +102,7 @@ class RunTools:
             await client.tell(_answer(prompt, arguments))
         return said(
             f"Answered {prompt_id(prompt)} of run {arguments.run_id}. "
-            f'Call wait with handle "{arguments.run_id}" to go on.'
+            f'Call wait with handle "{arguments.run_id}" to continue.'
         )
 
     async def steer(self, caller: McpCaller, arguments: SteerArguments) -> ToolOutcome:
@@ -158,7 +158,7 @@ def describe(standing: Standing) -> ToolOutcome:
     if any(not isinstance(prompt, m.RequestPermission) for prompt in standing.prompts):
         lines.append("Give the text it wants with answer (run_id, text, id).")
     if any(isinstance(prompt, m.RequestPermission) for prompt in standing.prompts):
-        lines.append(f'{NOT_HERE} Call wait with handle "{standing.run_id}" to go on waiting.')
+        lines.append(f'{NOT_HERE} Call wait with handle "{standing.run_id}" to continue waiting.')
     return said("\n".join(lines))
 
 

@@ -49,7 +49,7 @@ class McpServer:
         )
 
     async def close(self) -> None:
-        """End the calls that go on without their callers."""
+        """End the calls that continue without their callers."""
         await self._tools.close()
 
     async def _list_tools(

@@ -45,7 +45,7 @@ class Tools:
         self.runs = RunTools(ports.runs, ports.hold)
 
     async def close(self) -> None:
-        """End the calls that go on without their callers."""
+        """End the calls that continue without their callers."""
         await self._jobs.close()
 
     async def call(

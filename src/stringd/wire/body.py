@@ -57,7 +57,7 @@ _decode_exec = msgspec.json.Decoder(ExecBody).decode
 
 
 def parse_exec_body(body: bytes) -> ExecBody | None:
-    """The fields of a `POST /exec`, or None when the body is no JSON object.
+    """The fields of a `POST /exec`, or None when the body is not a JSON object.
 
     Raises `BodyError` naming the first field of a wrong type.
     """
@@ -73,7 +73,7 @@ def parse_exec_body(body: bytes) -> ExecBody | None:
 
 
 def parse_object(body: bytes) -> JsonObject | None:
-    """The JSON object in `body`, or None when it is no JSON or no object."""
+    """The JSON object in `body`, or None when it is not a JSON object."""
     try:
         value = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

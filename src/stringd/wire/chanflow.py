@@ -151,7 +151,7 @@ def _block(text: str, tags: list[_Tag], index: int, close: int | None) -> Block 
 
 
 def _payload(inner: str) -> str:
-    """What stands between the tags, without the newline after the first and before the last."""
+    """What is between the tags, without the newline after the first and before the last."""
     if inner.startswith("\n"):
         return unescape(inner.removeprefix("\n").removesuffix("\n"))
     last = "\r\n" if inner.endswith("\r\n") else "\n"

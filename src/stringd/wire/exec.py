@@ -99,7 +99,7 @@ def _prefix(label: str, request_id: str | None) -> str:
 
 
 def _replacing_lone_surrogates(head: Head, content: str) -> bytes:
-    """Files and their names may hold bytes that are no UTF-8."""
+    """Files and their names may hold bytes that are not UTF-8."""
     tidy = msgspec.to_builtins(head, str_keys=True)
     return b"event: head\ndata: %b\n\nevent: content\ndata: %b\n\n%b" % (
         _encode(_encodable(tidy)),

@@ -172,7 +172,7 @@ def encode_request(request: Request) -> bytes:
 
 
 def encode_pipeline(pipeline: Sequence[Sequence[str]]) -> bytes:
-    """The pipeline alone as it stands in a request line: what a digest of a command is made of."""
+    """The pipeline alone as it is in a request line: what a digest of a command is made of."""
     return _compact(pipeline)
 
 
@@ -288,7 +288,7 @@ def _action(name: str) -> RequestAction:
 
 
 def _pipeline(value: object) -> tuple[tuple[str, ...], ...]:
-    # `Members` is a list too, and an object is no pipeline.
+    # `Members` is a list too, and an object is not a pipeline.
     if type(value) is not list:
         raise JsonError("pipeline must be an array of arrays of strings")
     return tuple(_words(stage) for stage in value)

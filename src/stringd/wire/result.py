@@ -16,7 +16,7 @@ _UNSENDABLE: Final = re.compile("[\ud800-\udfff]")
 class Result(msgspec.Struct, frozen=True, gc=False):
     """The outcome of one command.
 
-    `content` is what stands below the `---`; `None` means a confirmation without one.
+    `content` is what is below the `---`; `None` means a confirmation without one.
     `feedback`, `diff` and `mode` show only in the transport form.
     """
 
@@ -52,7 +52,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
 
 def sendable(text: str) -> str:
-    """Text as UTF-8 can carry it; what was no UTF-8 in a file or its name is shown as `�`."""
+    """Text as UTF-8 can carry it; what was not UTF-8 in a file or its name is shown as `�`."""
     return _UNSENDABLE.sub("\ufffd", text)
 
 

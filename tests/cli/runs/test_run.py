@@ -118,7 +118,7 @@ def test_the_name_of_an_earlier_run_is_not_taken_again(daemon: Daemon) -> None:
     assert stringd(daemon, "run", "hello", "--run-id", "taken", "-i", "x").returncode == 0
     again = stringd(daemon, "run", "hello", "--run-id", "taken", "-i", "x")
     assert again.returncode == 1
-    told = "run taken exists already; stringd runs resume or continue goes on with it"
+    told = "run taken already exists; use stringd runs resume or stringd runs continue"
     assert again.stderr == f"stringd: {told}\n"
     assert stringd(daemon, "runs", "stop", "taken").returncode == 1
 
@@ -304,7 +304,9 @@ def test_ctrl_d_leaves_a_run_that_goes_on(daemon: Daemon, view: list[str]) -> No
     terminal = Terminal(daemon, "run", "hello", "--run-id", run_id, *view)
     terminal.until("you needs input")
     terminal.type("\x04")
-    terminal.until(f"{run_id} goes on; to see it again: stringd runs resume {run_id}")
+    terminal.until(
+        f"Run {run_id} continues in the background. Reattach: stringd runs resume {run_id}"
+    )
     assert terminal.ended() == 4
     again = Terminal(daemon, "runs", "resume", run_id, *view)
     again.until("you needs input")

@@ -176,7 +176,7 @@ PATIENCE = "Nobody answered within 0.05 s"
     ("kind", "told"),
     [
         ("request_permission", f"Error (permission_denied): {PATIENCE} whether "),
-        ("request_question", f"Error (timeout): {PATIENCE}\n\nNext step: go on without it"),
+        ("request_question", f"Error (timeout): {PATIENCE}\n\nNext step: continue without it"),
         ("request_input", f'Step "a" failed: LLM call failed: {PATIENCE}'),
     ],
 )

@@ -119,7 +119,7 @@ async def _check_new(client: RunsClient, run_id: str) -> None:
     except RequestFailedError:
         return
     raise UsageError(
-        f"run {run_id} exists already; stringd runs resume or continue goes on with it"
+        f"run {run_id} already exists; use stringd runs resume or stringd runs continue"
     )
 
 
@@ -145,7 +145,10 @@ async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plai
             view.close()
     if code == LEFT:
         again = f"stringd runs resume {state.run_id}"
-        print(visible(f"{state.run_id} goes on; to see it again: {again}"), file=sys.stderr)
+        print(
+            visible(f"Run {state.run_id} continues in the background. Reattach: {again}"),
+            file=sys.stderr,
+        )
     return code
 
 

@@ -27,7 +27,7 @@ def main(name: str, argv: Sequence[str]) -> int:
     listing = commands.add_parser("list", help="every run on disk, newest first (the default)")
     listing.add_argument("--here", action="store_true", help="only runs of this directory")
     show = commands.add_parser("show", help="what was said in a run")
-    resume = commands.add_parser("resume", help="go on after the last completed step")
+    resume = commands.add_parser("resume", help="continue after the last completed step")
     more = commands.add_parser("continue", help="say more in a finished run; its agents remember")
     add_input(more)
     stop = commands.add_parser("stop", help="stop a run")

@@ -100,7 +100,7 @@ class RunState:
         node = next((each for each in self._steps(name, state)), None)
         self.tree.state = "running"
         if node is not None and self.tree.kind == "sequential":
-            # What stands before a started step and never showed was done in an earlier segment.
+            # What is before a started step and never showed was done in an earlier segment.
             for earlier in self.tree.children[: self.tree.children.index(node)]:
                 earlier.state = "done"
         if node is not None:

@@ -165,7 +165,7 @@ def _spans_lines(command: "Node") -> bool:
 
 
 def behind(redirect: "Node") -> list["Node"]:
-    """Words of the command that stand behind a redirection, as in `rm >log -r x`."""
+    """Words of the command that are behind a redirection, as in `rm >log -r x`."""
     words = [child for child in redirect.named_children if child.type in _WORDS]
     if redirect.type == "heredoc_redirect":
         inner = [each for each in redirect.named_children if each.type == "file_redirect"]

@@ -132,7 +132,7 @@ def _pieces(node: "Node", line: str) -> Iterator[str]:
 
 
 def _quoted(node: "Node", line: str) -> Iterator[str]:
-    """Expansions and what stands between them; the grammar has no node for some of the blanks."""
+    """Expansions and what is between them; the grammar has no node for some of the blanks."""
     at = node.start_byte
     for part in node.named_children:
         if part.type in ("string_content", "heredoc_content"):

@@ -218,7 +218,7 @@ def shell_arguments(words: Sequence[Word]) -> tuple[Word | None, Word | None]:
 
 
 def _operands(stage: ShellStage) -> Sequence[Word]:
-    """What a builtin without options is given; `--` may stand before it."""
+    """What a builtin without options is given; `--` may be before it."""
     words = stage.words[1:]
     return words[1:] if words and words[0].text == "--" else words
 

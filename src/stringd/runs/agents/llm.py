@@ -136,7 +136,7 @@ class LlmBody:
         why = retention.due(memory, rule, model, self._name)
         older = retention.older_than_recent(memory, rule.keep_recent) if why else []
         summary = await self._summarise(call, model, older) if why and older else ""
-        # Without a word of summary there is nothing to go on from; better the whole conversation.
+        # Without a summary there is nothing to continue from; the whole conversation is better.
         if why and summary.strip():
             event = retention.compaction(call.agent.name, memory, older, summary, why)
             memory.apply(event)
@@ -151,7 +151,7 @@ class LlmBody:
         told = "\n\n".join(f"User: {r.user_message.get('content')}\nYou: {r.text}" for r in records)
         request = port.ModelRequest(
             agent_name=call.agent.name,
-            system="Summarise this conversation so that you can go on from the summary alone.",
+            system="Summarise this conversation so that you can continue from the summary alone.",
             messages=[{"role": "user", "content": told}],
             turn=call.agent.memory.turns(),
             options=self._definition.model_options,

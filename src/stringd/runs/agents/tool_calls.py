@@ -132,7 +132,7 @@ class ToolUse:
 
 _INTERRUPTED = (
     "The call of `{name}` was interrupted when the run was; whether it took effect is unknown. "
-    "It was not repeated. Look at what is there before you go on."
+    "It was not repeated. Look at what is there before you continue."
 )
 
 
@@ -150,7 +150,7 @@ def _result(
 
 
 def decoded(args: str) -> Any:
-    """Arguments as a value, or as the text they are when they are no JSON."""
+    """Arguments as a value, or as the text they are when they are not JSON."""
     try:
         return msgspec.json.decode(args)
     except (msgspec.DecodeError, RecursionError):

@@ -88,7 +88,7 @@ def _name(part: str) -> str:
 
 
 def _pieces(part: str) -> list[str]:
-    """What stands between the `*` of a name, as expressions."""
+    """What is between the `*` of a name, as expressions."""
     found, index = [""], 0
     while index < len(part):
         char = part[index]

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 GLOBAL: Final = "$global"
 _HIDDEN: Final = "[hidden]"
-# Shorter texts are no keys, and hiding them would garble ordinary words.
+# Shorter texts are not keys, and hiding them would garble ordinary words.
 _MIN_SECRET: Final = 6
 
 

@@ -103,7 +103,7 @@ def _template(raw: Mapping[str, Any] | None, folder: Path) -> d.PromptTemplate |
 
 
 def prompt_files(path: Path) -> list[Path]:
-    """The files a strategy's prompts stand in; none for a file that is no strategy."""
+    """The files a strategy's prompts stand in; none for a file that is not a strategy."""
     try:
         value = read_source(path).value
     except StrategyFileError:

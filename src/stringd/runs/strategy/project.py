@@ -105,7 +105,7 @@ class Artifact(NamedTuple):
 
 @dataclass(frozen=True)
 class ProjectManifest:
-    """A checked manifest: every path exists and lies inside the project."""
+    """A checked manifest: every path exists and is inside the project."""
 
     path: Path
     name: str

@@ -67,7 +67,7 @@ def _parse(text: str, form: str) -> tuple[Any, Places]:
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:
-        raise SourceSyntaxError("an escape stands for half a character", None) from None
+        raise SourceSyntaxError("a \\u escape is an unpaired surrogate", None) from None
     return value, places
 
 

@@ -21,5 +21,5 @@ class AskQuestion(BuiltInTool[AskArguments]):
         try:
             answer = await context.ask(context.agent_name, args.question)
         except UnansweredError as error:
-            raise ToolFailure("timeout", str(error), next_step="go on without it") from None
+            raise ToolFailure("timeout", str(error), next_step="continue without it") from None
         return ToolOutput(f'User response: "{answer}"')

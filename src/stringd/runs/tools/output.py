@@ -18,7 +18,7 @@ class ToolProblem(NamedTuple):
 class ToolOutput(NamedTuple):
     """What came of a call. The model reads `output` alone; `data` is for code around the run.
 
-    A tool that failed says so in `output`; that is no error of the loop.
+    A tool that failed says so in `output`; that is not an error of the loop.
     """
 
     output: str

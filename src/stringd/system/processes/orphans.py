@@ -30,7 +30,7 @@ def adopt_orphans() -> None:
 
 
 def claim(pid: int) -> None:
-    """A child of ours that is no orphan, until `disclaim`."""
+    """A child of ours that is not an orphan, until `disclaim`."""
     _own.add(pid)
 
 

@@ -1,4 +1,4 @@
-"""Frames to requests, messages to frames. A frame that is no request becomes a `Refusal`."""
+"""Frames to requests, messages to frames. A frame that is not a request becomes a `Refusal`."""
 
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, get_args

@@ -49,7 +49,7 @@ class StartRun(OfRun, tag="start_run", frozen=True, kw_only=True):
 
 
 class ContinueRun(OfRun, tag="continue_run", frozen=True, kw_only=True):
-    """`resume` is ours: go on after the last completed step instead of starting the flow anew."""
+    """`resume` is ours: continue after the last completed step instead of restarting the flow."""
 
     input: str
     resume: bool = False

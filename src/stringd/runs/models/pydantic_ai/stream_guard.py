@@ -1,4 +1,4 @@
-"""Answers that are no streams: a server that fails politely, or cannot stream, says so in JSON.
+"""Answers that are not streams: a server that fails politely, or cannot stream, says so in JSON.
 
 The libraries look for events, find none and lose what was said.
 """

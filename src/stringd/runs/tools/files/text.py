@@ -32,7 +32,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def decode(data: bytes) -> DecodedText:
-    """Bytes as text. Bytes that are no UTF-8 come through unharmed."""
+    """Bytes as text. Bytes that are not UTF-8 come through unharmed."""
     bom = data.startswith(_BOM)
     text = (data[3:] if bom else data).decode("utf-8", "surrogateescape")
     crlf = text.count("\r\n")
@@ -42,7 +42,7 @@ def decode(data: bytes) -> DecodedText:
 
 
 def shown(text: str) -> str:
-    """Text a JSON message can carry: bytes that were no UTF-8 become a visible mark."""
+    """Text a JSON message can carry: bytes that were not UTF-8 become a visible mark."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
