@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,8 +16,9 @@ from stringd.runs import RunsConfig, RunService
 from stringd.runs.models.resolve import Models
 from stringd.server.guard import RequestGuard
 from stringd.server.http.connection import HttpConnection, not_an_upgrade
+from stringd.server.http.crowd import Crowd
 from stringd.server.http.messages import HttpRequest, HttpResponse
-from stringd.server.ws import upgrade
+from stringd.server.ws import take_over
 from tests.runs.schema import problems
 from tests.support.daemon import WAIT_SECONDS
 
@@ -120,8 +122,11 @@ class RunsServer:
         return self
 
     def _connection(self) -> HttpConnection:
-        loop = asyncio.get_running_loop()
-        return HttpConnection(self, loop, set(), set(), upgrade(self.service))
+        crowd = Crowd(asyncio.get_running_loop())
+        return HttpConnection(self, crowd, partial(take_over, self.service))
+
+    def judge(self, _request: HttpRequest) -> None:
+        return None
 
     def handle(self, _request: HttpRequest) -> HttpResponse:
         return not_an_upgrade()

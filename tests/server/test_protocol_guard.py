@@ -203,3 +203,28 @@ def test_strict_origins_are_the_daemons_own_and_the_listed(
 def test_a_misspelt_kind_of_origins_is_refused() -> None:
     with pytest.raises(SettingsError, match="STRINGD_ORIGINS must be local or strict"):
         load_settings({"STRINGD_ORIGINS": "strickt"})
+
+
+@proves("TRUST-07", "TRUST-08")
+@pytest.mark.parametrize("strange", [{"Origin": "https://evil.example"}, {"Host": "evil.example"}])
+@pytest.mark.parametrize(
+    "length", [{"Content-Length": "9000000"}, {"Transfer-Encoding": "chunked"}]
+)
+def test_a_foreign_page_is_refused_before_its_body_is_sent(
+    daemon: Daemon, strange: dict[str, str], length: dict[str, str]
+) -> None:
+    for expect in ({}, {"Expect": "100-continue"}):
+        with Wire(daemon.port) as wire:
+            headers = {**strange, **length, **expect}
+            answer = wire.send(message("POST", "/exec", headers=headers)).receive()
+            assert (answer.status, answer.headers["Connection"]) == (403, "close")
+            assert answer.json["error"].startswith("Forbidden: ")
+            assert wire.rest() == b""
+
+
+@proves("TRUST-08")
+def test_a_foreign_page_that_sends_everything_can_read_why_it_is_refused(daemon: Daemon) -> None:
+    headers = {"Origin": "https://evil.example"}
+    with Wire(daemon.port) as wire:
+        wire.send(message("POST", "/exec", b"x" * 9_000_000, headers))
+        assert wire.receive().status == 403

@@ -339,6 +339,24 @@ def test_a_body_of_exactly_the_limit_is_read(user: User) -> None:
     assert answer.events[1][1] == 're: /set {x} = 1\n{x} = "1"'
 
 
+@proves("HTTP-06")
+def test_a_body_of_another_type_is_refused_before_it_is_sent(user: User) -> None:
+    headers = {"X-User-Id": user.id, "Content-Type": "text/html", "Content-Length": "9"}
+    with Wire(user.port) as wire:
+        answer = wire.send(message("POST", "/exec", headers=headers)).receive()
+        error = {"error": "Content-Type must be application/json, not text/html"}
+        assert (answer.status, answer.json) == (415, error)
+        wire.send(b"<p>no</p>" + message("GET", "/users"))
+        assert wire.receive().status == 200
+
+
+@proves("HTTP-06")
+def test_an_unknown_user_is_told_that_first(daemon: Daemon) -> None:
+    headers = {"X-User-Id": "nobody-here", "Content-Type": "text/html"}
+    assert request(daemon.port, "POST", "/exec", b"x", headers).status == 401
+    assert request(daemon.port, "POST", "/exec", b"x", {"Content-Type": "text/html"}).status == 400
+
+
 @proves("HTTP-15")
 def test_a_client_that_asks_first_is_told_to_go_on(user: User) -> None:
     body = b'{"cmd":"/info"}'

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stringd.runtime.runtime import Runtime
 from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
-from stringd.server.exec import ExecEndpoint
+from stringd.server.exec import ExecEndpoint, require_user
 from stringd.server.guard import RequestGuard, own_pages
 from stringd.server.http.connection import not_an_upgrade
 from stringd.server.http.messages import (
@@ -33,6 +33,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger("stringd.server")
 
 Endpoint = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
+
+
+_BODIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("POST", "/exec"): (),
+    ("POST", "/chanflow"): ("text/plain",),
+    ("POST", "/users"): (),
+    ("POST", "/sessions"): (),
+}
+"""Requests whose body has a type, and which types besides JSON."""
+_JSON: Final = b"application/json"
+_OF_A_USER: Final = ("/exec", "/chanflow")
 
 
 class App:
@@ -71,6 +82,33 @@ class App:
         await self._mcp.close()
         await self.runtime.close()
 
+    def judge(self, request: HttpRequest) -> HttpError | None:
+        """Why a request is refused before its body is read; None when the body may come."""
+        method, headers = request.method, request.headers
+        if method == "OPTIONS" or (method == "GET" and request.path == "/health"):
+            return None
+        refusal = self.refusal(headers)
+        if refusal is not None:
+            return HttpError(403, refusal)
+        request.judged = True
+        if headers.get(b"content-type", _JSON) == _JSON:
+            return None
+        accepted = _BODIES.get((method, request.path))
+        return None if accepted is None else self._unreadable(request, accepted)
+
+    def _unreadable(self, request: HttpRequest, accepted: tuple[str, ...]) -> HttpError | None:
+        """What is wrong with a body of this type; an unknown user is told that first."""
+        try:
+            request.check_type(*accepted)
+        except HttpError as error:
+            try:
+                if request.path in _OF_A_USER:
+                    require_user(self.runtime, request)
+            except HttpError as earlier:
+                return earlier
+            return error
+        return None
+
     def handle(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         """Answer a request, at once where the endpoint can."""
         try:
@@ -104,8 +142,7 @@ class App:
             return _preflight
         if route == ("GET", "/health"):
             return self._health
-        refusal = self.refusal(request.headers)
-        if refusal is not None:
+        if not request.judged and (refusal := self.refusal(request.headers)) is not None:
             raise HttpError(403, refusal)
         return self._routes.get(route) or self._other_endpoint(request)
 
@@ -146,6 +183,10 @@ class RunsDoor:
     def __init__(self, app: App) -> None:
         self._app = app
         self.refusal = app.refusal
+
+    def judge(self, request: HttpRequest) -> HttpError | None:
+        refusal = self.refusal(request.headers)
+        return None if refusal is None else HttpError(403, refusal)
 
     def handle(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         offered = request.path == "/ws" or (request.method, request.path) == ("GET", "/health")

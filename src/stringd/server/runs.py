@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stringd.runs import DaemonPorts, RunService
+    from stringd.server.http.budget import Place
     from stringd.server.settings import RunsSettings
     from stringd.system.lineage import Speaker
 
@@ -59,25 +60,33 @@ class RunsEndpoint:
             await self._service.stop()
 
     def take_over(
-        self, transport: asyncio.Transport, request: bytes, speaker: "Speaker | None" = None
+        self,
+        transport: asyncio.Transport,
+        request: bytes,
+        speaker: "Speaker | None",
+        place: "Place",
     ) -> None:
         """Make an upgrading connection a client of the runs."""
         if self._service is not None:
-            self._upgrade(self._service, transport, request, speaker)
+            self._upgrade(self._service, transport, request, speaker, place)
             return
         transport.pause_reading()
-        waiting = self._upgrade_later(transport, request, speaker)
+        waiting = self._upgrade_later(transport, request, speaker, place)
         task = asyncio.get_running_loop().create_task(waiting)
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
     async def _upgrade_later(
-        self, transport: asyncio.Transport, request: bytes, speaker: "Speaker | None"
+        self,
+        transport: asyncio.Transport,
+        request: bytes,
+        speaker: "Speaker | None",
+        place: "Place",
     ) -> None:
         await self._started.wait()
         assert self._service is not None
         if not transport.is_closing():
-            self._upgrade(self._service, transport, request, speaker)
+            self._upgrade(self._service, transport, request, speaker, place)
             transport.resume_reading()
 
     def _upgrade(
@@ -86,10 +95,11 @@ class RunsEndpoint:
         transport: asyncio.Transport,
         request: bytes,
         speaker: "Speaker | None",
+        place: "Place",
     ) -> None:
-        from stringd.server.ws import upgrade
+        from stringd.server.ws import take_over
 
-        upgrade(service)(transport, request, speaker)
+        take_over(service, transport, request, speaker, place)
 
     def _load(self) -> "RunService":
         from stringd.runs import DaemonPorts, RunLimits, RunsConfig, RunService

@@ -16,7 +16,7 @@ import uvloop
 
 from stringd.server.app import App, RunsDoor
 from stringd.server.http.connection import HttpConnection, Look
-from stringd.server.http.outbox import Outbox
+from stringd.server.http.crowd import Crowd
 from stringd.server.log import EventLog
 from stringd.server.unix_socket import SocketRefusedError, UnixSocket
 from stringd.server.visitors import Reception
@@ -33,7 +33,9 @@ SHUTDOWN_GRACE: Final = 0.05
 """`POST /shutdown` is answered, then the process ends this many seconds later."""
 DRAIN_SECONDS: Final = 2.0
 """How long running commands may take to finish before what they run is ended."""
-MAX_DESCRIPTORS: Final = 4096
+MAX_DESCRIPTORS: Final = 16_384
+"""More than all connections and shells need; what we start inherits it, and some programs look
+through every descriptor they might have."""
 SWEEP_SECONDS: Final = 5.0
 """How often idle and stalled connections are looked for."""
 
@@ -73,7 +75,7 @@ def run(settings: "DaemonSettings", ready: Callable[[App], None]) -> None:
 
 
 def _allow_descriptors() -> None:
-    """Raise the soft limit on open files as far as we need: each live shell takes four."""
+    """Raise the soft limit on open files, up to the hard one: each live shell takes four."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -93,14 +95,11 @@ async def _serve(
     app = App(settings, log, stop_soon)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    connections: set[HttpConnection] = set()
-    tasks: set[asyncio.Task[None]] = set()
-    outbox = Outbox(loop)
-
+    crowd = Crowd(loop)
     reception = Reception(log)
 
     def connection(door: App | RunsDoor, look: Look) -> HttpConnection:
-        return HttpConnection(door, loop, connections, tasks, app.runs.take_over, outbox, look)
+        return HttpConnection(door, crowd, app.runs.take_over, look)
 
     doors: list[App | RunsDoor] = [app, *(RunsDoor(app) for _ in sockets[1:])]
     servers = [
@@ -111,7 +110,7 @@ async def _serve(
     if unix is not None:
         factory = partial(connection, app, reception.unix)
         servers.append(await loop.create_unix_server(factory, sock=unix.listener))
-    sweeper = loop.create_task(_sweep(connections))
+    sweeper = loop.create_task(_sweep(crowd))
     log.info("server.start", port=settings.port)
     try:
         ready(app)
@@ -129,7 +128,7 @@ async def _serve(
         sweeper.cancel()
         # Runs end before their watchers' sockets do, so that everyone hears how they ended.
         await app.runs.stop()
-        await _drain(app, connections, tasks)
+        await _drain(app, crowd)
         reception.close()
         log.info("server.stop", port=settings.port)
         log.close()
@@ -158,21 +157,18 @@ def _unix_socket(path: Path | None) -> UnixSocket | None:
         return None
 
 
-async def _sweep(connections: set[HttpConnection]) -> None:
-    loop = asyncio.get_running_loop()
+async def _sweep(crowd: Crowd) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
-        for connection in list(connections):
-            connection.sweep(loop.time())
+        crowd.sweep()
         collect_abandoned()
 
 
-async def _drain(
-    app: App, connections: set[HttpConnection], tasks: set[asyncio.Task[None]]
-) -> None:
+async def _drain(app: App, crowd: Crowd) -> None:
     """Let running commands finish; then end what they run; then end them."""
-    for connection in list(connections):
+    for connection in list(crowd.connections):
         connection.stop()
+    tasks = crowd.tasks
     await _settle(tasks)
     with suppress(TimeoutError):
         await asyncio.wait_for(app.close(), DRAIN_SECONDS * 2)

@@ -33,12 +33,16 @@ UNKNOWN_ACCOUNT: Final = (
 
 
 class Visitor:
-    """One accepted connection. `refusal` says why it is answered nothing but 403."""
+    """One accepted connection. `refusal` says why it is answered nothing but 403.
 
-    __slots__ = ("_inode", "refusal")
+    `account` is None where the kernel did not name it.
+    """
 
-    def __init__(self, refusal: str | None, inode: int | None) -> None:
+    __slots__ = ("_inode", "account", "refusal")
+
+    def __init__(self, refusal: str | None, inode: int | None, account: int | None = None) -> None:
         self.refusal = refusal
+        self.account = account
         self._inode = inode
 
     async def outsider(self) -> Program | None:
@@ -76,8 +80,8 @@ class Reception:
             return Visitor(UNKNOWN_ACCOUNT, 0)
         if found.uid not in self._welcome:
             self._note(found.uid)
-            return Visitor(ANOTHER_ACCOUNT, 0)
-        return Visitor(None, found.inode)
+            return Visitor(ANOTHER_ACCOUNT, 0, found.uid)
+        return Visitor(None, found.inode, found.uid)
 
     def unix(self, transport: asyncio.BaseTransport) -> Visitor:
         """Who connected to the Unix socket."""
@@ -85,10 +89,10 @@ class Reception:
         _, uid = unix_peer(connection)
         if uid not in self._welcome:
             self._note(uid)
-            return Visitor(ANOTHER_ACCOUNT, 0)
+            return Visitor(ANOTHER_ACCOUNT, 0, uid)
         own = os.fstat(connection.fileno()).st_ino
         other = self._table.unix_other_end(own) if self._table else None
-        return Visitor(None, other or 0)
+        return Visitor(None, other or 0, uid)
 
     def _note(self, uid: int) -> None:
         self._log.info("peer.refused", uid=uid)

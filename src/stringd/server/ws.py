@@ -14,9 +14,8 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from stringd.runs import RunService
+    from stringd.server.http.budget import Place
     from stringd.system.lineage import Speaker
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
@@ -26,16 +25,18 @@ CLOSE_SECONDS: Final = 2.0
 """How long a peer may take to answer our close."""
 
 
-def upgrade(runs: "RunService") -> "Callable[[asyncio.Transport, bytes, Speaker | None], None]":
-    """What takes an upgrading connection over: its transport, and its request once more."""
-
-    def take_over(transport: asyncio.Transport, request: bytes, speaker: "Speaker | None") -> None:
-        connection = WebSocketConnection(runs, speaker)
-        transport.set_protocol(connection)
-        connection.connection_made(transport)
-        connection.data_received(request)
-
-    return take_over
+def take_over(
+    runs: "RunService",
+    transport: asyncio.Transport,
+    request: bytes,
+    speaker: "Speaker | None" = None,
+    place: "Place | None" = None,
+) -> None:
+    """Take an upgrading connection over: its transport, and its request once more."""
+    connection = WebSocketConnection(runs, speaker, place)
+    transport.set_protocol(connection)
+    connection.connection_made(transport)
+    connection.data_received(request)
 
 
 def text_frame(payload: bytes) -> bytes:
@@ -51,7 +52,13 @@ def text_frame(payload: bytes) -> bytes:
 class WebSocketConnection(asyncio.Protocol):
     """The guard has let the peer in; from here on it is a client of the runs."""
 
-    def __init__(self, runs: "RunService", speaker: "Speaker | None" = None) -> None:
+    def __init__(
+        self,
+        runs: "RunService",
+        speaker: "Speaker | None" = None,
+        place: "Place | None" = None,
+    ) -> None:
+        self._place = place
         self._loop = asyncio.get_running_loop()
         self._protocol = ServerProtocol(max_size=MAX_MESSAGE_BYTES)
         self._client = runs.connect(self._flush_soon, speaker=speaker)
@@ -72,6 +79,8 @@ class WebSocketConnection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._client.gone()
+        if self._place is not None:
+            self._place.leave()
 
     def pause_writing(self) -> None:
         self._paused = True

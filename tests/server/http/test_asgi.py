@@ -8,7 +8,8 @@ import pytest
 
 from stringd.server.http.asgi import AsgiApp, Message, Receive, Send, serve
 from stringd.server.http.connection import HttpConnection
-from stringd.server.http.messages import HttpRequest, HttpResponse
+from stringd.server.http.crowd import Crowd
+from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse
 from tests.support.daemon import WAIT_SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -31,6 +32,9 @@ class Mounted:
             self.errors.append(error)
             return HttpResponse(500, b"", str(error).encode())
 
+    def judge(self, request: HttpRequest) -> HttpError | None:
+        return None
+
     def refusal(self, headers: dict[bytes, bytes]) -> str | None:
         return None
 
@@ -39,13 +43,10 @@ class Mounted:
 async def client(app: AsgiApp) -> AsyncIterator[Streams]:
     """A connection to a server of this application."""
     loop = asyncio.get_running_loop()
-    tasks: set[asyncio.Task[None]] = set()
-    connections: set[HttpConnection] = set()
+    crowd = Crowd(loop)
     mounted = Mounted(app)
     server = await loop.create_server(
-        lambda: HttpConnection(mounted, loop, connections, tasks, lambda *_: None),
-        "127.0.0.1",
-        0,
+        lambda: HttpConnection(mounted, crowd, lambda *_: None), "127.0.0.1", 0
     )
     port = server.sockets[0].getsockname()[1]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -55,9 +56,9 @@ async def client(app: AsgiApp) -> AsyncIterator[Streams]:
     finally:
         writer.close()
         server.close()
-        for task in list(tasks):
+        for task in list(crowd.tasks):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*crowd.tasks, return_exceptions=True)
 
 
 async def head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES: Final = 10 * 1024 * 1024
 
+RETRY_SECONDS: Final = 1
+"""When a client that was refused for want of room may ask again."""
+
 CORS_HEADERS: Final = (
     b"Access-Control-Allow-Origin: *\r\nAccess-Control-Allow-Headers: Content-Type, X-User-Id\r\n"
 )
@@ -75,9 +78,19 @@ class HttpPeer(Protocol):
 
 
 class HttpRequest:
-    """One whole request, as its connection received it."""
+    """One whole request, as its connection received it; `judged` says that its sender was."""
 
-    __slots__ = ("body", "headers", "keep_alive", "method", "path", "peer", "query")
+    __slots__ = (
+        "body",
+        "headers",
+        "held",
+        "judged",
+        "keep_alive",
+        "method",
+        "path",
+        "peer",
+        "query",
+    )
 
     def __init__(
         self,
@@ -95,6 +108,9 @@ class HttpRequest:
         self.body = body
         self.peer = peer
         self.keep_alive = True
+        self.judged = False
+        # Bytes of the body that count against what everybody may send at once.
+        self.held = 0
 
     def header(self, name: bytes) -> str | None:
         """The header of this (lower-case) name, trimmed; None when absent."""
@@ -108,12 +124,16 @@ class HttpRequest:
 
     def typed_body(self, *also_accepted: str) -> bytes:
         """The body, which must be JSON (or of another accepted type) if it is typed."""
-        declared = self.headers.get(b"content-type")
-        if declared is None or declared == b"application/json" or not self.body:
-            return self.body
+        if self.body and self.headers.get(b"content-type") != b"application/json":
+            self.check_type(*also_accepted)
+        return self.body
+
+    def check_type(self, *also_accepted: str) -> None:
+        """Raises `HttpError` when the body is declared to be of a type that is not accepted."""
+        declared = self.headers.get(b"content-type", b"")
         kind = declared.decode("latin-1").partition(";")[0].strip().lower()
         if kind in ("", "application/json", *also_accepted) or kind.endswith("+json"):
-            return self.body
+            return
         wanted = " or ".join(("application/json", *also_accepted))
         raise HttpError(415, f"Content-Type must be {wanted}, not {kind}")
 
@@ -138,4 +158,12 @@ def empty_response(status: int) -> HttpResponse:
 
 def error_response(error: HttpError) -> HttpResponse:
     """The JSON answer an error stands for."""
-    return json_response(error.status, error.body)
+    response = json_response(error.status, error.body)
+    if error.status == 503:
+        response.head += b"Retry-After: %d\r\n" % RETRY_SECONDS
+    return response
+
+
+def too_busy() -> HttpError:
+    """What is said when everything the daemon can give is in use."""
+    return HttpError(503, "The daemon is busy with too many requests at once: try again later")
