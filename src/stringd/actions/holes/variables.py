@@ -74,7 +74,7 @@ class Variables:
         assignments = [*self._assignments(root), *self._read(stages)]
         self._spread(assignments, stages)
         self.assigned = frozenset(each.name for each in assignments) | self.holds.keys()
-        self.numbers = self._numbers(assignments)
+        self.numbers = self._numbers(assignments, known)
 
     def carried_by(self, node: "Node") -> Carried:
         """What the text a node expands to may hold; commands inside it count."""
@@ -190,17 +190,26 @@ class Variables:
         self.holds[name] = before | carried
         return True
 
-    def _numbers(self, assignments: list[_Assignment]) -> frozenset[str]:
-        names = {each.name for each in assignments}
+    def _numbers(
+        self, assignments: list[_Assignment], known: Mapping[str, Carried]
+    ) -> frozenset[str]:
+        """Names that hold nothing but numbers, from the first command on."""
+        by_name: dict[str, list[_Assignment]] = {}
+        for each in assignments:
+            by_name.setdefault(each.name, []).append(each)
+        candidates = [name for name in by_name if not known.get(name)]
+        numbers: set[str] = set()
         before = -1
-        while before != len(names):
-            before = len(names)
+        while before != len(numbers):
+            before = len(numbers)
             # Both ways, so that a chain of variables is followed in one round.
-            for each in (*assignments, *reversed(assignments)):
-                if each.name in names and not each.number:
-                    kept = each.node is not None and self._number(each.node, names)
-                    names -= set() if kept else {each.name}
-        return frozenset(names)
+            for name in (*candidates, *reversed(candidates)):
+                if name not in numbers and all(
+                    each.number or (each.node is not None and self._number(each.node, numbers))
+                    for each in by_name[name]
+                ):
+                    numbers.add(name)
+        return frozenset(numbers)
 
     def _number(self, node: "Node", numbers: AbstractSet[str]) -> bool:
         text = source(node, self._line)
