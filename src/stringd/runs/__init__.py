@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from stringd.runs.engine.config import RunsConfig
     from stringd.runs.engine.loading import check_strategy
+    from stringd.runs.engine.offers import Offer, offer_of
     from stringd.runs.guard.budget import RunLimits
     from stringd.runs.service import RunService
     from stringd.runs.tools.context import DaemonPorts, WebFormat
@@ -16,22 +17,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DaemonPorts",
+    "Offer",
     "RunLimits",
     "RunService",
     "RunsConfig",
     "ToolFailure",
     "WebFormat",
     "check_strategy",
+    "offer_of",
 ]
 
 _PLACES: Final = {
     "DaemonPorts": "tools.context",
+    "Offer": "engine.offers",
     "RunLimits": "guard.budget",
     "RunService": "service",
     "RunsConfig": "engine.config",
     "ToolFailure": "tools.output",
     "WebFormat": "tools.context",
     "check_strategy": "engine.loading",
+    "offer_of": "engine.offers",
 }
 
 
