@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import json
+import resource
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -15,9 +16,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
+from stringd.server import ws
 from stringd.server.ws import text_frame
 from tests.requirements import proves
-from tests.runs.support import Json, Watcher, scripted, sequential, strategy
+from tests.runs.support import Json, Watcher, scripted, sequential, serving, strategy
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 from tests.wire.test_runs import BAD
 
@@ -177,13 +179,33 @@ async def test_the_port_for_runs_offers_nothing_else(
 
 async def test_a_client_that_asks_without_reading_is_not_read_further(daemon: Daemon) -> None:
     ping = text_frame_masked(b'{"type":"ping","requestId":"%b"}' % (b"x" * 1000))
+    before = resident_bytes(daemon)
     with socket.create_connection(("127.0.0.1", daemon.port), WAIT_SECONDS) as peer:
         peer.sendall(HANDSHAKE % daemon.port)
         assert b"101 Switching Protocols" in peer.recv(4096)
         peer.settimeout(1.0)
         with pytest.raises(TimeoutError):
             send_up_to(peer, ping * 200, 200 * 1024 * 1024)
+        # What waits is in the kernel's buffers, not in the daemon.
+        assert resident_bytes(daemon) - before < 8 * 1024 * 1024
     assert (await asyncio.to_thread(health, daemon.port))["status"] == "ok"
+
+
+async def test_everything_is_answered_once_a_late_reader_reads(daemon: Daemon) -> None:
+    number = 20_000
+    async with connect(url(daemon.port), max_size=None, proxy=None) as connection:
+        pad = "x" * 500
+
+        async def ask() -> None:
+            for index in range(number):
+                await connection.send(json.dumps({"type": "ping", "requestId": f"{index} {pad}"}))
+
+        asking = asyncio.create_task(ask())
+        async with asyncio.timeout(WAIT_SECONDS):
+            for index in range(number):
+                answer = json.loads(await connection.recv())
+                assert answer["requestId"] == f"{index} {pad}"
+        await asking
 
 
 @pytest.mark.parametrize(
@@ -209,6 +231,12 @@ async def test_a_frame_without_its_mask_closes_with_1002(daemon: Daemon) -> None
         peer.sendall(text_frame(b'{"type":"ping"}'))
         answer = peer.recv(4096)
     assert (answer[0], int.from_bytes(answer[2:4], "big")) == (0x88, 1002)
+
+
+def resident_bytes(daemon: Daemon) -> int:
+    assert daemon.process is not None
+    pages = Path(f"/proc/{daemon.process.pid}/statm").read_text("ascii").split()[1]
+    return int(pages) * resource.getpagesize()
 
 
 def send_up_to(peer: socket.socket, data: bytes, limit: int) -> None:
@@ -251,3 +279,36 @@ async def test_a_signal_cancels_runs_closes_sockets_and_ends_the_process(tmp_pat
             assert await stopping == 0
     lines = (daemon.data_dir / "runs" / "r.jsonl").read_text("utf-8").splitlines()
     assert json.loads(lines[-1])["status"] == "cancelled"
+
+
+async def test_a_client_that_never_reads_is_closed_with_a_code_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ws, "CLOSE_SECONDS", WAIT_SECONDS)
+    loop = asyncio.get_running_loop()
+    paused: asyncio.Future[ws.WebSocketConnection] = loop.create_future()
+    pause = ws.WebSocketConnection.pause_writing
+
+    def note(connection: ws.WebSocketConnection) -> None:
+        pause(connection)
+        paused.set_result(connection)
+
+    monkeypatch.setattr(ws.WebSocketConnection, "pause_writing", note)
+    ping = text_frame_masked(b'{"type":"ping","requestId":"%b"}' % (b"x" * 60_000))
+    async with serving(tmp_path) as server:
+        with socket.socket() as peer:
+            peer.setblocking(False)
+            await loop.sock_connect(peer, ("127.0.0.1", server.port))
+            await loop.sock_sendall(peer, HANDSHAKE % server.port)
+            asking = asyncio.create_task(loop.sock_sendall(peer, ping * 1000))
+            connection = await asyncio.wait_for(paused, WAIT_SECONDS)
+            # Time is told, not waited for.
+            connection.look_after_peer()
+            connection.look_after_peer()
+            asking.cancel()
+            received = b""
+            async with asyncio.timeout(WAIT_SECONDS):
+                while not received.endswith(ws.UNREAD.encode()):
+                    received = received[-200:] + await loop.sock_recv(peer, 1 << 20)
+    frame = received[received.rindex(b"\x88") :]
+    assert int.from_bytes(frame[2:4], "big") == 1013

@@ -1,10 +1,11 @@
 """`/ws`: one WebSocket connection between a socket and a runs client, on `websockets` sans I/O.
 
-Frames queued in one loop turn leave in one write. While the peer does not read, nothing is
-taken from the client's outbox; while its outbox is full, nothing is read from the peer.
+Frames queued in one loop turn leave in one write. While the peer does not read, nothing is taken
+from the client's outbox and nothing is read from the peer; what it sent already waits as it came.
 """
 
 import asyncio
+from collections import deque
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
@@ -23,6 +24,11 @@ PING_SECONDS: Final = 20.0
 """A peer that sent nothing between two pings is taken for dead."""
 CLOSE_SECONDS: Final = 2.0
 """How long a peer may take to answer our close."""
+TURN_MESSAGES: Final = 256
+"""Messages of one packet that are handled before others get their turn."""
+WRITE_BYTES: Final = 256 * 1024
+"""What is written at a time, so that the peer can say that it does not keep up."""
+UNREAD: Final = "Nothing was read for too long: connect again and subscribe with fromSeq"
 
 
 def take_over(
@@ -65,28 +71,35 @@ class WebSocketConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._parts: list[bytes] = []
         self._text = True
+        self._messages: deque[str | bytes] = deque()
         self._scheduled = False
         self._paused = False
         self._deaf = False
         self._alive = True
+        self._unread_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._timer = self._loop.call_later(PING_SECONDS, self._ping)
+        self._timer = self._loop.call_later(PING_SECONDS, self.look_after_peer)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         if self._timer is not None:
             self._timer.cancel()
+        # What was sent before the end counts, also when its turn had not come.
+        for message in self._messages:
+            self._client.receive(message)
         self._client.gone()
         if self._place is not None:
             self._place.leave()
 
     def pause_writing(self) -> None:
         self._paused = True
+        self._listen()
 
     def resume_writing(self) -> None:
         self._paused = False
+        self._alive = True
         self._flush_soon()
 
     def data_received(self, data: bytes) -> None:
@@ -97,10 +110,29 @@ class WebSocketConnection(asyncio.Protocol):
                 self._accept(event)
             elif isinstance(event, Frame):
                 self._receive(event)
+        self._hand_over()
         self._send_protocol_data()
-        if self._client.full and not self._deaf:
-            self._deaf = True
-            self._transport.pause_reading()
+
+    def _hand_over(self) -> None:
+        """Give the client what came, as long as it and its peer keep up."""
+        for _ in range(TURN_MESSAGES):
+            if not self._messages or self._paused or self._client.full:
+                break
+            self._client.receive(self._messages.popleft())
+        else:
+            self._flush_soon()
+        self._listen()
+
+    def _listen(self) -> None:
+        """Read on, unless there is something to be done first."""
+        deaf = self._paused or bool(self._messages) or self._client.full
+        if deaf is not self._deaf and not self._transport.is_closing():
+            self._deaf = deaf
+            if deaf:
+                self._transport.pause_reading()
+            else:
+                self._alive = True
+                self._transport.resume_reading()
 
     def eof_received(self) -> None:
         self._protocol.receive_eof()
@@ -128,7 +160,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _deliver(self, message: bytes) -> None:
         try:
-            self._client.receive(message.decode() if self._text else message)
+            self._messages.append(message.decode() if self._text else message)
         except UnicodeDecodeError:
             self._protocol.fail(CloseCode.INVALID_DATA, "text is not UTF-8")
 
@@ -141,18 +173,18 @@ class WebSocketConnection(asyncio.Protocol):
         self._scheduled = False
         if self._paused or self._transport.is_closing():
             return
-        frames = self._client.take()
+        frames = self._client.take(WRITE_BYTES)
         if frames and self._protocol.state is State.OPEN:
             self._transport.write(b"".join(map(text_frame, frames)))
-        if self._deaf:
-            self._deaf = False
-            self._transport.resume_reading()
-        if self._client.closing:
-            self._close()
+        self._hand_over()
+        if self._client.waiting:
+            self._flush_soon()
+        elif self._client.closing:
+            self._close(CloseCode.GOING_AWAY, "Server shutting down")
 
-    def _close(self) -> None:
+    def _close(self, code: CloseCode, reason: str) -> None:
         if self._protocol.state is State.OPEN:
-            self._protocol.send_close(CloseCode.GOING_AWAY, "Server shutting down")
+            self._protocol.send_close(code, reason)
             self._send_protocol_data()
             self._loop.call_later(CLOSE_SECONDS, self._transport.abort)
 
@@ -163,12 +195,20 @@ class WebSocketConnection(asyncio.Protocol):
             else:
                 self._transport.close()
 
-    def _ping(self) -> None:
-        if not self._alive:
+    def look_after_peer(self) -> None:
+        """Ask whether the peer is there; end the connection when it shows no sign of life."""
+        if self._paused:
+            left = self._transport.get_write_buffer_size()
+            self._alive, self._unread_bytes = left != self._unread_bytes, left
+            if not self._alive:
+                self._close(CloseCode.TRY_AGAIN_LATER, UNREAD)
+                return
+        elif not self._alive and not self._deaf:
             self._transport.abort()
             return
-        self._alive = False
-        if self._protocol.state is State.OPEN:
-            self._protocol.send_ping(b"")
-            self._send_protocol_data()
-        self._timer = self._loop.call_later(PING_SECONDS, self._ping)
+        else:
+            self._alive = False
+            if self._protocol.state is State.OPEN:
+                self._protocol.send_ping(b"")
+                self._send_protocol_data()
+        self._timer = self._loop.call_later(PING_SECONDS, self.look_after_peer)

@@ -6,7 +6,8 @@ that run, told so, and can come back with `subscribe {fromSeq}`; it holds up nob
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Final, Literal, Protocol
 from uuid import uuid4
 
@@ -21,6 +22,12 @@ from stringd.wire.runs.messages import Error, Message
 # A burst of a thousand runs fits. Frames are shared between clients, so many stuck ones cost one.
 MAX_FRAMES: Final = 10_000
 MAX_BYTES: Final = 64 * 1024 * 1024
+PAUSE_BYTES: Final = 128 * 1024
+"""With so much queued, nothing more is read from a client or replayed to it: that is its alone."""
+MAX_TASKS: Final = 256
+"""Requests of one client that are waiting or worked on; the next is read when one is done."""
+MAX_WORKING: Final = 16
+"""Requests of one client that take a while and are worked on at once."""
 
 ClientKind = Literal["human", "agent", "program"]
 """Whom a client serves. One that says nothing about itself is taken for a person's."""
@@ -55,6 +62,7 @@ class RunsClient:
         self._held: deque[str | bytes] | None = None
         self.runs: set[str] = set()
         self.tasks: set[asyncio.Task[None]] = set()
+        self._working = asyncio.Semaphore(MAX_WORKING)
         # Runs that are being replayed to it; each is followed when its replay is done.
         self.replays: dict[str, asyncio.Task[None]] = {}
         self.closing = False
@@ -63,7 +71,8 @@ class RunsClient:
         self._wake = wake
         self._max_frames = max_frames
         self._max_bytes = max_bytes
-        self._outbox: list[bytes] = []
+        self._pause_bytes = min(max_bytes, PAUSE_BYTES)
+        self._outbox: deque[bytes] = deque()
         self._bytes = 0
         self._roomy = asyncio.Event()
         self._roomy.set()
@@ -116,21 +125,60 @@ class RunsClient:
         self._roomy.set()
         self._wake()
 
-    def take(self) -> list[bytes]:
-        """Every queued frame, in order."""
-        frames, self._outbox = self._outbox, []
-        self._bytes = 0
-        self._roomy.set()
+    def take(self, limit: int | None = None) -> list[bytes]:
+        """Queued frames in order: all of them, or so many that they reach this number of bytes."""
+        outbox = self._outbox
+        if limit is None or self._bytes <= limit:
+            frames = list(outbox)
+            outbox.clear()
+            self._bytes = 0
+        else:
+            frames, taken = [], 0
+            while taken < limit:
+                frames.append(outbox.popleft())
+                taken += len(frames[-1])
+            self._bytes -= taken
+        if not self._pausing:
+            self._roomy.set()
         return frames
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are frames to take."""
+        return bool(self._outbox)
 
     async def room(self) -> None:
         """Wait until frames have been taken from a full outbox."""
         await self._roomy.wait()
 
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Around work whose answer may be large: some at a time, and none while nobody reads."""
+        async with self._working:
+            if self._bytes >= self._pause_bytes:
+                await self.room()
+            yield
+
+    def add_task(self, task: asyncio.Task[None]) -> None:
+        """Something is done for this client."""
+        self.tasks.add(task)
+        task.add_done_callback(self._remove_task)
+
+    def _remove_task(self, task: asyncio.Task[None]) -> None:
+        crowded = len(self.tasks) >= MAX_TASKS
+        self.tasks.discard(task)
+        if crowded:
+            self._wake()
+
     @property
     def full(self) -> bool:
         """Whether nothing more should be read from it now."""
-        return self._held is not None or self._crowded
+        return self._held is not None or self._pausing or len(self.tasks) >= MAX_TASKS
+
+    @property
+    def _pausing(self) -> bool:
+        """Whether what is queued for it alone should be read first."""
+        return len(self._outbox) >= self._max_frames or self._bytes >= self._pause_bytes
 
     @property
     def _crowded(self) -> bool:
@@ -149,7 +197,7 @@ class RunsClient:
             self._wake()
         self._outbox.append(frame)
         self._bytes += len(frame)
-        if self._crowded:
+        if self._pausing:
             self._roomy.clear()
 
     def offer(self, run_id: str, seq: int, frame: bytes) -> bool:

@@ -97,8 +97,7 @@ def _not_yours(request: requests.ClientMessage) -> messages.Error:
 def background(client: RunsClient, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """Do work for a client without keeping its next frame waiting."""
     task = asyncio.create_task(work)
-    client.tasks.add(task)
-    task.add_done_callback(client.tasks.discard)
+    client.add_task(task)
     return task
 
 
@@ -111,11 +110,12 @@ def _answer_now(handler: Now, request: requests.RunsRequest, client: RunsClient)
 
 
 async def _answer_later(handler: Later, request: requests.RunsRequest, client: RunsClient) -> None:
-    try:
-        answer = await handler(request, client)
-    except Exception as error:  # noqa: BLE001  # one bad request must not end the connection
-        answer = _error(error)
-    _send(answer, request, client)
+    async with client.working():
+        try:
+            answer = await handler(request, client)
+        except Exception as error:  # noqa: BLE001  # one bad request must not end the connection
+            answer = _error(error)
+        _send(answer, request, client)
 
 
 def _send(answer: Answer, request: requests.RunsRequest, client: RunsClient) -> None:

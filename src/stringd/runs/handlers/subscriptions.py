@@ -56,8 +56,7 @@ async def _replay(known: LiveRuns, run_id: str, client: RunsClient, from_seq: in
                 client.reply(_gone(run_id, sent + 1, number))
             client.push(frame)
             sent = number
-            if client.full:
-                await client.room()
+            await client.room()
         if sent == before:
             log.error("run %s lost broadcasts before %d", run_id, run.seq)
             break
