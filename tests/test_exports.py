@@ -21,8 +21,7 @@ PUBLIC = {
 }
 ROOMS = {
     "stringd.runs": (
-        "DaemonPorts Offer RunLimits RunService RunsConfig ToolFailure WebFormat check_strategy "
-        "offer_of"
+        "DaemonPorts RunLimits RunService RunsConfig ToolFailure WebFormat check_strategy"
     ),
 }
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stringd.actions.errors import ActionError
-from stringd.actions.place import ActionContext, Value
+from stringd.actions.place import ActionContext, Names, NoTopic, Value
 from stringd.actions.templates import Inputs
 from stringd.documents import Action, parse
 
@@ -29,6 +29,23 @@ class Files(dict[str, bytes]):
         self[path] = data
 
 
+class Topic(NoTopic):
+    """A topic in memory."""
+
+    def __init__(self, files: Files, shortcuts: dict[str, Value] | None, *, in_app: bool) -> None:
+        super().__init__()
+        if shortcuts is not None:
+            self.value_shortcuts = shortcuts
+        self.in_app = in_app
+        self._files = files
+
+    def read_file(self, path: str, limit: int) -> bytes:
+        return self._files.read(path, limit)
+
+    def write_file(self, path: str, data: bytes) -> None:
+        self._files.write(path, data)
+
+
 def place(
     *,
     files: Files | None = None,
@@ -38,21 +55,13 @@ def place(
     context: Mapping[str, str] | None = None,
     in_app: bool = False,
 ) -> ActionContext:
-    held = files if files is not None else Files()
-    values = shortcuts if shortcuts is not None else {}
+    held = variables if variables is not None else {}
     return ActionContext(
         "/act.x",
         "file:///home/app.md",
         Path("/"),
-        variables=variables if variables is not None else {},
-        value_shortcuts=values,
-        context=context or {},
-        stored=stored or {},
-        in_app=in_app,
-        shortcut=values.get,
-        shortcut_names=lambda: list(values),
-        read_file=held.read,
-        write_file=held.write,
+        names=Names(held, context or {}, stored or {}),
+        topic=Topic(files if files is not None else Files(), shortcuts, in_app=in_app),
     )
 
 

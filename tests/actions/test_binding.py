@@ -2,7 +2,7 @@
 
 import pytest
 
-from stringd.actions.binding import bind
+from stringd.actions.binding import bind, read_arguments
 from stringd.actions.errors import ActionError
 from stringd.actions.place import ActionContext, Value
 from tests.actions.support import Files, action, place
@@ -16,7 +16,7 @@ FIELDS = (
 
 def values(text: str, arguments: str, at: ActionContext | None = None) -> dict[str, Value]:
     declared = action(text)
-    return dict(bind(declared, arguments, at or place()).values)
+    return dict(bind(declared, read_arguments(declared, arguments), at or place()).values)
 
 
 def message(text: str, arguments: str, at: ActionContext | None = None) -> str:

@@ -39,7 +39,7 @@ def test_assignments_set_variables_and_print_nothing() -> None:
         "{n} = {Response.body.n}\n{m} = {Response.body.m}\n{who} = I am {name}\n", {"n": 5}, at=at
     )
     assert text == ""
-    assert at.variables == {"name": "Ann", "n": "5", "m": "", "who": "I am Ann"}
+    assert at.names.session == {"name": "Ann", "n": "5", "m": "", "who": "I am Ann"}
     assert run("{a} == {b}", {}, {"a": "1"}) == "1 == {b}"
     assert run(" {a} = x", {}, {"a": "1"}) == " 1 = x"
 
@@ -124,7 +124,7 @@ def test_secrets_reach_neither_text_nor_variables_nor_shortcuts() -> None:
     template = "{v} = {Response.body.k}\n{@s} = ({Response.body.k}, x)\nkey {Response.body.k}"
     text = run(template, {"k": "sk-secret-1"}, at=at, mask=Mask(["sk-secret-1"]))
     assert text == "key sk-…"
-    assert (at.variables, held) == ({"v": "sk-…"}, {"s": ("sk-…", "x")})
+    assert (at.names.session, held) == ({"v": "sk-…"}, {"s": ("sk-…", "x")})
 
 
 @proves("ACT-24")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stringd.actions.cli import command_environment
 from stringd.actions.errors import ActionError
-from stringd.actions.place import ActionContext
+from stringd.actions.place import ActionContext, Names
 from stringd.actions.shell_text import compose_command
 from stringd.actions.templates import Inputs
 from tests.requirements import proves
@@ -79,15 +79,14 @@ PLACE = ActionContext(
     "/act.x",
     "file:///x.md",
     Path("/"),
-    stored={"TOKEN": TOKEN},
-    context={"HOME": "/h o", "ARGS": ""},
+    names=Names(stored={"TOKEN": TOKEN}, context={"HOME": "/h o", "ARGS": ""}),
 )
 
 
 def run(template: str, value: str, directory: Path) -> subprocess.CompletedProcess[bytes]:
     inputs = Inputs({"q": value, "n": "3"}, PLACE)
     command = compose_command(template, inputs, ("a b", value))
-    own = {"TOKEN": PLACE.stored["TOKEN"], "STRING_HOME": "/h o"}
+    own = {"TOKEN": PLACE.names.stored["TOKEN"], "STRING_HOME": "/h o"}
     environment = command_environment(os.environ, own, command.values)
     return subprocess.run(
         ["/bin/bash", "-c", command.text],

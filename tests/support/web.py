@@ -97,6 +97,11 @@ class WebServer:
         return self._server.server_port
 
     @property
+    def host(self) -> str:
+        """Host and port, as an app declares them."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 

@@ -19,6 +19,20 @@ _BOOLEANS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0
 _FILE_SUFFIX: Final = "-file"
 
 
+class Arguments(NamedTuple):
+    """What a caller typed after an action's name, taken apart."""
+
+    text: str
+    flags: Flags
+    words: tuple[str, ...]
+    """Everything typed, word by word."""
+
+    @property
+    def typed(self) -> frozenset[str]:
+        """Every text the caller wrote as a value."""
+        return frozenset((*self.flags.values.values(), *self.flags.positional))
+
+
 class Bound(NamedTuple):
     """A call whose arguments were understood."""
 
@@ -33,9 +47,9 @@ def needs_arguments(action: Action) -> bool:
     return any(field.required and field.default is None for field in action.fields)
 
 
-def bind(action: Action, arguments: str, place: ActionContext) -> Bound:
-    """Bind a caller's argument text to an action's fields. Raises `ActionError`."""
-    flags = read_arguments(action, arguments)
+def bind(action: Action, arguments: Arguments, place: ActionContext) -> Bound:
+    """Bind a caller's arguments to an action's fields. Raises `ActionError`."""
+    flags = arguments.flags
     given: dict[str, str] = dict(flags.values)
     files = _files(action, given, flags, place)
     _positional(action, given, files, flags, place)
@@ -49,12 +63,12 @@ def bind(action: Action, arguments: str, place: ActionContext) -> Bound:
     for field in action.fields:
         if field.name not in values and field.default is not None:
             values[field.name] = _default(field, place)
-    return Bound(values, tuple(_plain(word, place) for word in tokens(arguments)))
+    return Bound(values, tuple(_plain(word, place) for word in arguments.words))
 
 
-def read_arguments(action: Action, text: str) -> Flags:
-    """The flags and words of an argument text, aliases replaced by the names they stand for."""
-    return parse_flags(text, action.aliases)
+def read_arguments(action: Action, text: str) -> Arguments:
+    """Take a caller's argument text apart; aliases are replaced by the names they stand for."""
+    return Arguments(text, parse_flags(text, action.aliases), tuple(tokens(text)))
 
 
 def _files(
@@ -77,7 +91,7 @@ def _files(
 
 def _file_text(flag: str, path: str, place: ActionContext) -> str:
     try:
-        data = place.read_file(path, MAX_FIELD_FILE)
+        data = place.topic.read_file(path, MAX_FIELD_FILE)
     except ActionError as error:
         raise payload_error(f"--{flag}: {error.message}") from error
     try:
@@ -127,7 +141,7 @@ def _plain(text: str, place: ActionContext) -> str:
             "$var cannot be used in command arguments. "
             "Use {var} for session variables, $var in action definitions."
         )
-    return PLACEHOLDER.sub(lambda match: place.variables.get(match[1], match[0]), text)
+    return PLACEHOLDER.sub(lambda match: place.names.session.get(match[1], match[0]), text)
 
 
 def _meant(text: str, place: ActionContext) -> Value:
@@ -137,12 +151,12 @@ def _meant(text: str, place: ActionContext) -> Value:
         return plain[1:]
     if not _SHORTCUT.fullmatch(plain):
         return plain
-    value = place.shortcut(plain[1:])
+    value = place.topic.shortcut(plain[1:])
     if value is not None:
         return value
     if plain != text:
         return plain
-    names = [f"@{name}" for name in place.shortcut_names()]
+    names = [f"@{name}" for name in place.topic.shortcut_names()]
     shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
     known = f"Available: {shown}" if names else "(no shortcuts available yet)"
     raise ActionError("NOT_FOUND", f"Unknown shortcut: {plain}\n{known}")
@@ -156,12 +170,12 @@ def _default(field: Field, place: ActionContext) -> str:
         if isinstance(piece, str):
             pieces.append(piece)
         elif isinstance(piece, Variable):
-            known = place.variable(piece.name)
+            known = place.names.variable(piece.name)
             if known is None and piece.must_resolve:
                 missing.append(piece.name)
             pieces.append(piece.raw if known is None else known)
         else:
-            pieces.append(place.variables.get(piece.name, piece.raw))
+            pieces.append(place.names.session.get(piece.name, piece.raw))
     if missing:
         names = ", ".join(f"${name}" for name in dict.fromkeys(missing))
         raise payload_error(

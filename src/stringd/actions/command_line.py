@@ -7,7 +7,7 @@ from typing import Final
 from stringd.actions.errors import payload_error
 from stringd.actions.holes.check import Judgement, judge
 from stringd.actions.holes.refusals import Refusal
-from stringd.actions.place import ActionContext, text_of
+from stringd.actions.place import ActionContext, Names, text_of
 from stringd.actions.shell_text import ShellCommand, compose_command
 from stringd.actions.templates import ALL_ARGUMENTS, Hole, Inputs, cut
 from stringd.documents import Action, Field
@@ -31,7 +31,7 @@ _ANY_FLAG: Final = "any-flag"
 
 def command_for(action: Action, inputs: Inputs, words: tuple[str, ...]) -> ShellCommand:
     """The command of a call. Raises `ActionError` when a value would not be data in it."""
-    names = {*inputs.values, *inputs.place.variables}
+    names = {*inputs.values, *inputs.place.names.session}
     general = _judged(_sample(action, inputs.place, names))
     command = compose_command(action.target, inputs, words, action.fields)
     exposed = general.exposed | _judged(command).exposed
@@ -49,8 +49,7 @@ def unsafe_holes(action: Action, stored: Mapping[str, str] | None = None) -> tup
         f"/act.{action.id}",
         "file:///",
         Path("/"),
-        context=dict.fromkeys(CONTEXT_NAMES, _SAMPLE),
-        stored=stored or {},
+        names=Names(context=dict.fromkeys(CONTEXT_NAMES, _SAMPLE), stored=stored or {}),
     )
     command = _sample(action, place, set())
     return judge(command.text, command.sources).refusals

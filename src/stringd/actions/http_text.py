@@ -148,7 +148,7 @@ class RequestComposer:
     def _caller_text(self, piece: Hole | Variable) -> str | None:
         """What the caller put into a hole; None leaves it as written."""
         if isinstance(piece, Variable):
-            return self._place.context.get(piece.name)
+            return self._place.names.context.get(piece.name)
         if not piece.modifiers:
             return self._inputs.take(piece)
         if not _MODIFIERS.issuperset(piece.modifiers):
@@ -157,13 +157,13 @@ class RequestComposer:
         return None if value is None else _modified(value, piece.modifiers, self._place)
 
     def _resolve(self, variable: Variable) -> str | None:
-        value = self._place.variable(variable.name)
+        value = self._place.names.variable(variable.name)
         if value is None and variable.must_resolve:
             self._missing[variable.name] = None
         return value
 
     def _shown(self, name: str, value: str) -> str:
-        if name in self._place.context:
+        if name in self._place.names.context:
             return quote(value, safe=_VARIABLE_SAFE)
         # A stored address is no secret, and a reader needs it to understand the message.
         if value.startswith(("http://", "https://")) and "?" not in value and "@" not in value:
@@ -235,7 +235,7 @@ def _modified(value: str, modifiers: tuple[str, ...], place: ActionContext) -> s
             data = value.encode("utf-8", "surrogateescape")
         else:
             try:
-                data = place.read_file(value, MAX_BODY_FILE)
+                data = place.topic.read_file(value, MAX_BODY_FILE)
             except ActionError as error:
                 raise payload_error(error.message) from error
         if modifier == "file":

@@ -1,8 +1,11 @@
 """Where an action is called from: all it may know of the topic, handed in by its caller."""
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
+
+from stringd.actions.provenance import HomeFile, Provenance, capabilities, name_refusal
 
 Value = str | tuple[str, ...]
 """What a field holds: text, or the tuple a value shortcut stands for."""
@@ -18,31 +21,17 @@ def text_of(value: Value, index: int | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class ActionContext:
-    """The topic as an action sees it. Callbacks that touch files raise `ActionError`."""
+class Names:
+    """What names stand for in an author's text."""
 
-    label: str
-    """How the caller names the action: `/act.find`, `/tool:notes.add`."""
-    uri: str
-    """Address of the document that declares the action."""
-    directory: Path
-    """Where its commands run."""
-    variables: MutableMapping[str, str] = field(default_factory=dict)
-    """The topic's session variables; templates add to them."""
-    value_shortcuts: MutableMapping[str, Value] = field(default_factory=dict)
-    """The topic's value shortcuts; templates replace them."""
+    session: MutableMapping[str, str] = field(default_factory=dict)
+    """`{name}`: the topic's variables; templates add to them."""
     context: Mapping[str, str] = field(default_factory=dict)
-    """Context variables such as `CWD`."""
+    """`$NAME`s that tell where the caller is, such as `$CWD`."""
     stored: Mapping[str, str] = field(default_factory=dict)
-    """Persistent variables visible here."""
+    """`$NAME`s the user stored, as far as the document may use them."""
     declared: frozenset[str] = frozenset()
-    """Persistent variables the document says it uses; its commands may read them."""
-    in_app: bool = False
-    shortcut: Callable[[str], Value | None] = lambda _name: None
-    shortcut_names: Callable[[], list[str]] = list
-    read_file: Callable[[str, int], bytes] = lambda _path, _limit: b""
-    """The bytes of a file the caller named, at most so many."""
-    write_file: Callable[[str, bytes], None] = lambda _path, _data: None
+    """Stored names the document says it uses; its commands may read them."""
 
     def variable(self, name: str) -> str | None:
         """What `$NAME` stands for in an author's text; None leaves it literal."""
@@ -50,9 +39,71 @@ class ActionContext:
         return self.stored.get(name) if known is None else known
 
 
+class ActionTopic(Protocol):
+    """What an action may touch of its topic. Methods that touch files raise `ActionError`."""
+
+    @property
+    def in_app(self) -> bool:
+        """Whether it is the topic of an app."""
+
+    @property
+    def value_shortcuts(self) -> MutableMapping[str, Value]:
+        """What answers left under `@name`; templates replace it."""
+
+    def shortcut(self, name: str) -> Value | None:
+        """What `@name` stands for; None when it is unknown."""
+
+    def shortcut_names(self) -> list[str]:
+        """Every name `shortcut` knows."""
+
+    def read_file(self, path: str, limit: int) -> bytes:
+        """The bytes of a file the caller named, at most so many."""
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a file a template named, whole or not at all."""
+
+
+class NoTopic:
+    """A topic that holds nothing, for what is checked without one."""
+
+    in_app = False
+
+    def __init__(self) -> None:
+        self.value_shortcuts: MutableMapping[str, Value] = {}
+
+    def shortcut(self, name: str) -> Value | None:
+        return self.value_shortcuts.get(name)
+
+    def shortcut_names(self) -> list[str]:
+        return list(self.value_shortcuts)
+
+    def read_file(self, path: str, limit: int) -> bytes:
+        raise NotImplementedError
+
+    def write_file(self, path: str, data: bytes) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ActionContext:
+    """The call of an action, as its composers see it."""
+
+    label: str
+    """How the caller names the action: `/act.find`, `/tool:notes.add`."""
+    uri: str
+    """Address of the document that declares the action."""
+    directory: Path
+    """Where its commands run."""
+    provenance: Provenance = HomeFile()  # noqa: RUF009 - a frozen value
+    names: Names = field(default_factory=Names)
+    topic: ActionTopic = field(default_factory=NoTopic)
+
+
 def set_hint(place: ActionContext, names: list[str]) -> str:
     """How to provide missing persistent variables."""
-    if place.in_app:
+    if capabilities(place.provenance).names == "none":
+        return name_refusal(place.provenance)
+    if place.topic.in_app:
         lines = [f"Set {'it' if len(names) == 1 else 'them'} from this app session:"]
         lines += [f'  /set ${name} = "..."' for name in names]
     else:

@@ -84,7 +84,7 @@ class TemplateRun:
                 self._print(self._text(line.text, items, printed=True))
             case Assign():
                 value = self._text(line.value, items)
-                self.place.variables[line.name] = self.mask(value)
+                self.place.names.session[line.name] = self.mask(value)
             case Remember():
                 self._remember(line, items, in_loop=in_loop)
             case Loop():
@@ -131,7 +131,7 @@ class TemplateRun:
         value = self.inputs.get(part.root)
         if value is not None:
             return text_of(value, index)
-        return part.raw if index is not None else self.place.variables.get(part.root, part.raw)
+        return part.raw if index is not None else self.place.names.session.get(part.root, part.raw)
 
     def _array(self, path: tuple[Step, ...], items: dict[str, Any]) -> Any:
         first, *rest = path
@@ -143,7 +143,7 @@ class TemplateRun:
         return walk(self.answer.fields, list(path)) if within is MISSING else within
 
     def _remember(self, line: Remember, items: dict[str, Any], *, in_loop: bool) -> None:
-        held = self.place.value_shortcuts
+        held = self.place.topic.value_shortcuts
         if line.name not in self.counters:
             self.counters[line.name] = 0
             old = re.compile(rf"{re.escape(line.name)}(-\d+)?")
@@ -189,9 +189,9 @@ class TemplateRun:
         if self.buffer is None:
             self._print(f"to: {_NO_BUFFER}")
             return
-        known = self.place.context
+        known = self.place.names.context
         path = _CONTEXT_VARIABLE.sub(lambda match: known.get(match[1], match[0]), path)
         try:
-            self.place.write_file(path, self.buffer)
+            self.place.topic.write_file(path, self.buffer)
         except ActionError as error:
             self._print(f"to: write failed: {error.message}")

@@ -5,23 +5,26 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from stringd.actions.binding import Bound, bind, needs_arguments, read_arguments
+from stringd.actions.binding import Arguments, Bound, bind, needs_arguments
 from stringd.actions.cli import CommandOutput, RunningCommand, command_environment
 from stringd.actions.command_line import command_for
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.http_text import HttpCall, RequestComposer
+from stringd.actions.network import ActionNetwork, NotSentError
 from stringd.actions.place import ActionContext
 from stringd.actions.program import mentions
+from stringd.actions.provenance import capabilities, command_refusal
 from stringd.actions.responses import ActionAnswer, TemplateRun
 from stringd.actions.schema import usage
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
 from stringd.actions.shell_text import HOME_NAME, ShellCommand
 from stringd.actions.templates import Inputs
 from stringd.documents import Action, html_to_markdown
-from stringd.net.fetch import Fetched, FetchError, FetchRequest
+from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
 from stringd.system.command import CommandEnding
 
 SHOWN_BODY: Final = 500
@@ -30,10 +33,12 @@ LARGE_HTML: Final = 256 * 1024
 MAX_TEXT: Final = 256 * 1024
 """An answer is cut in the middle beyond this many characters."""
 _DOCUMENTS: Final = ("text/markdown", "text/html")
-_NOT_TRUSTED: Final = (
-    "CLI actions are only allowed from local file:// documents or locally installed apps. "
-    "Remote SFMD can only run HTTP actions because remote content may change after review."
-)
+
+
+class CommandPermit(Protocol):
+    """Asks whether a command may be started; what it raises for a no passes unchanged."""
+
+    async def __call__(self, text: str, values: Mapping[str, str], directory: Path, /) -> None: ...
 
 
 class ToolCaller(Protocol):
@@ -79,7 +84,7 @@ Outcome = ActionText | DocumentAnswer | Help
 
 
 class ActionCaller(NamedTuple):
-    """Who calls: their place, and who may end a command early."""
+    """Who calls: their place, who may end a command early, and who is asked first."""
 
     place: ActionContext
     holding: Callable[[RunningCommand], AbstractContextManager[None]] = lambda _command: (
@@ -87,20 +92,24 @@ class ActionCaller(NamedTuple):
     )
     """Holds a command while it runs, so that it can be ended early."""
     call_tool: ToolCaller | None = None
+    permit: CommandPermit | None = None
+    judges: tuple[HopJudge, ...] = ()
+    """Asked about every connection, besides what the document's provenance says."""
 
 
 async def run_action(
-    engine: Engine, action: Action, arguments: str, caller: ActionCaller
+    engine: Engine, action: Action, arguments: Arguments, caller: ActionCaller
 ) -> Outcome:
     """Run an action as a caller typed it. Raises `ActionError`, secrets already masked."""
     place = caller.place
-    if action.method in ("CLI", "MCP") and not place.uri.startswith("file://"):
-        raise ActionError("FILE_NOT_ALLOWED", _NOT_TRUSTED)
-    flags = read_arguments(action, arguments)
-    if flags.help or (not arguments.strip() and needs_arguments(action)):
+    if action.method in ("CLI", "MCP") and not capabilities(place.provenance).commands:
+        raise ActionError("FILE_NOT_ALLOWED", command_refusal(place.provenance))
+    if arguments.flags.help or (not arguments.words and needs_arguments(action)):
         return Help(action)
-    exposed = [name for name in place.stored if any(f"${name}" in v for _, v in action.headers)]
-    secrets = {} if engine.show_secrets else secrets_in(place.stored, exposed)
+    exposed = [
+        name for name in place.names.stored if any(f"${name}" in v for _, v in action.headers)
+    ]
+    secrets = {} if engine.show_secrets else secrets_in(place.names.stored, exposed)
     mask = Mask(secrets.values()) if secrets else NOTHING_HIDDEN
     call = _Call(engine, action, caller, mask)
     try:
@@ -150,11 +159,20 @@ class _Call:
 
     async def _http(self, bound: Bound, call: HttpCall) -> Outcome:
         self.running = True
+        place = self._place
+        network = ActionNetwork(place.provenance, self._action, place.names.stored)
         request = FetchRequest(
-            call.method, call.url, call.headers, call.body, self._engine.http_timeout
+            call.method,
+            call.url,
+            call.headers,
+            call.body,
+            self._engine.http_timeout,
+            judges=(network, *self._caller.judges),
         )
         try:
             fetched = await self._engine.fetch(request)
+        except NotSentError as error:
+            raise ActionError("FILE_NOT_ALLOWED", f"Not sent: {error}") from error
         except FetchError as error:
             reason = str(error).replace(call.url, call.shown_url)
             raise ActionError("LOAD_ERROR", f"Network error: {reason}") from error
@@ -180,6 +198,8 @@ class _Call:
         command = command_for(self._action, inputs, bound.words)
         self._check_required(bound, inputs)
         template = self._action.response
+        if self._caller.permit is not None:
+            await self._caller.permit(command.text, command.values, self._place.directory)
         running = RunningCommand(
             command.text,
             self._environment(command),
@@ -193,10 +213,10 @@ class _Call:
 
     def _environment(self, command: ShellCommand) -> dict[str, str]:
         place = self._place
-        wanted = command.variables | place.declared
-        own = {name: value for name, value in place.stored.items() if name in wanted}
-        context = {name: value for name, value in place.context.items() if name != "HOME"}
-        own |= {**context, HOME_NAME: place.context.get("HOME", "")}
+        wanted = command.variables | place.names.declared
+        own = {name: value for name, value in place.names.stored.items() if name in wanted}
+        context = {name: value for name, value in place.names.context.items() if name != "HOME"}
+        own |= {**context, HOME_NAME: place.names.context.get("HOME", "")}
         values = {name: value for name, value in own.items() if "\0" not in value}
         return command_environment(self._engine.base_environment, values, command.values)
 

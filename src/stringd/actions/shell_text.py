@@ -108,11 +108,11 @@ class _Composer:
     def named(self) -> dict[str, Source]:
         """The `$NAMES` a command finds in its environment."""
         place = self.inputs.place
-        found = {name: Source(f"${name}", Origin.PLACE) for name in place.context}
+        found = {name: Source(f"${name}", Origin.PLACE) for name in place.names.context}
         found |= {
             name: Source(f"${name}", Origin.OWNER)
-            for name in place.stored
-            if name in self.variables | place.declared and name not in found
+            for name in place.names.stored
+            if name in self.variables | place.names.declared and name not in found
         }
         if "HOME" in found:
             found[HOME_NAME] = found.pop("HOME")
@@ -199,7 +199,7 @@ class _Walk:
 
     def _mention(self, position: int) -> None:
         name = _BRACED.match(self.template, position)
-        if name is not None and self.composer.inputs.place.variable(name[1]) is not None:
+        if name is not None and self.composer.inputs.place.names.variable(name[1]) is not None:
             self.composer.variables.add(name[1])
 
     def _expression(self, character: str) -> None:
@@ -299,7 +299,7 @@ class _Walk:
         inputs = self.composer.inputs
         if variable.name == ARGUMENTS_NAME and self.quote is Quote.BARE:
             return self._words(list(self.composer.words), _ARGUMENTS)
-        known = inputs.place.variable(variable.name)
+        known = inputs.place.names.variable(variable.name)
         if known is None:
             return None
         self.composer.variables.add(variable.name)
@@ -307,7 +307,7 @@ class _Walk:
         if self.quote in (Quote.SINGLE, Quote.ANSI):
             return self._quoted(f"${{{name}}}")
         # Context variables are paths and names: one word each, spaces or not.
-        if self.quote is Quote.BARE and variable.name in inputs.place.context:
+        if self.quote is Quote.BARE and variable.name in inputs.place.names.context:
             return f'"${{{name}}}"'
         return f"${{{name}}}"
 

@@ -94,7 +94,7 @@ class Inputs:
         value = self.values.get(hole.name)
         if value is not None:
             return text_of(value, hole.position)
-        return self.place.variables.get(hole.name) if hole.position is None else None
+        return self.place.names.session.get(hole.name) if hole.position is None else None
 
     def take_all(self) -> list[str]:
         """`--name value` for every value nobody took yet, as separate words."""

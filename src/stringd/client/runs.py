@@ -28,15 +28,11 @@ class UnreachableError(RunsError):
 
 
 class RequestFailedError(RunsError):
-    """The daemon refused a request; `code` says how.
+    """The daemon refused a request; `code` says how."""
 
-    `trust` is what the owner could trust so that it works (`stringd trust`).
-    """
-
-    def __init__(self, code: str, message: str, trust: str | None = None) -> None:
+    def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.trust = trust
 
 
 class _OwnDaemon(ClientConnection):
@@ -101,7 +97,7 @@ class RunsClient:
             if self._session.answered(message) != request_id:
                 self._waiting.append(message)
             elif isinstance(message, Error):
-                raise RequestFailedError(message.code, message.message, message.trust or None)
+                raise RequestFailedError(message.code, message.message)
             else:
                 return message
 

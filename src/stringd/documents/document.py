@@ -104,6 +104,15 @@ class Document:
         return tuple(variable for variable in read if variable is not None)
 
     @property
+    def hosts(self) -> tuple[str, ...] | None:
+        """The hosts an app's actions may reach; None when the document declares none."""
+        listed = self.frontmatter.get("hosts")
+        names = listed.replace(",", " ").split() if isinstance(listed, str) else listed
+        if not isinstance(names, list):
+            return None
+        return tuple(name.strip() for name in names if isinstance(name, str) and name.strip())
+
+    @property
     def unsupported_version(self) -> str | None:
         """The declared `sfmd` version, if it is higher than the one spoken here."""
         declared = str(self.frontmatter.get("sfmd", ""))

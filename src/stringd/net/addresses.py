@@ -10,14 +10,16 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-Reach = Literal["public", "private", "loopback", "metadata"]
+Reach = Literal["public", "private", "loopback", "metadata", "daemon"]
 """`loopback` is this machine, `private` another one near it.
 
-A `metadata` service hands out a cloud machine's credentials to whoever asks from it.
+A `metadata` service hands out a cloud machine's credentials to whoever asks from it; at a port of
+the `daemon` itself whoever asks could give it commands. Nothing is sent to either.
 """
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _WORST_LAST: Final[tuple[Reach, ...]] = ("public", "private", "loopback", "metadata")
+_own_ports: Final = set[int]()
 
 _METADATA: Final = frozenset(
     ipaddress.ip_address(each)
@@ -69,7 +71,8 @@ def classify(address: str) -> Reach:
 async def resolve(host: str, port: int, judge: Callable[[str], Reach] = classify) -> Resolved:
     """The addresses of a host, once and for all. Raises `OSError` or `UnicodeError`.
 
-    One private address among public ones is how a name is rebound, so the worst one counts.
+    `port` is the one that will be connected to, the scheme's own where a URL names none. One
+    private address among public ones is how a name is rebound, so the worst one counts.
     """
     loop = asyncio.get_running_loop()
     if host.rstrip(".").lower() in _METADATA_NAMES:
@@ -78,7 +81,14 @@ async def resolve(host: str, port: int, judge: Callable[[str], Reach] = classify
     addresses = tuple(dict.fromkeys(str(each[4][0]) for each in found))
     if not addresses:
         raise OSError("no address")
+    if port in _own_ports and any(classify(each) == "loopback" for each in addresses):
+        return Resolved((), "daemon")
     return Resolved(addresses, _worst(map(judge, addresses)))
+
+
+def claim_port(port: int) -> None:
+    """Say that this process listens on a loopback port: `resolve` leads nobody there."""
+    _own_ports.add(port)
 
 
 def _worst(reaches: Iterator[Reach]) -> Reach:

@@ -1,13 +1,15 @@
 """The one door to the network: limits on time and size, and no way in through a redirect.
 
 A caller may ask for any address, this machine's own included. A public page may not: neither a
-redirect nor a link of it leads to a private address. Nobody reaches a cloud metadata service. The
-name is resolved here, judged, and the connection goes to exactly that address.
+redirect nor a link of it leads to a private address. Nobody reaches a cloud metadata service or a
+port of the daemon itself. The name is resolved here, judged, and the connection goes to exactly
+that address.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from urllib.parse import urljoin, urlsplit
 
 from stringd.net.addresses import Reach, Resolved, classify, resolve
@@ -20,6 +22,7 @@ MAX_REDIRECTS: Final = 10
 CONNECT_SECONDS: Final = 10.0
 """An address that takes longer is not waited for while there is another."""
 MAX_RESPONSE_BYTES: Final = 10 * 1024 * 1024
+_PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BODY_HEADERS: Final = frozenset({"content-length", "content-type", "transfer-encoding"})
 
@@ -53,6 +56,16 @@ class Fetched(NamedTuple):
         return decoded(self.body, self.charset, html="text/html" in self.content_type.lower())
 
 
+class HopJudge(Protocol):
+    """Judges every connection of a request: the first, and each that a redirect leads to."""
+
+    def named(self, url: str, *, first: bool) -> None:
+        """Before the name is looked up. Raises `FetchError`."""
+
+    async def found(self, url: str, target: Resolved) -> None:
+        """Before the connection is opened; may take its time. Raises `FetchError`."""
+
+
 class FetchRequest(NamedTuple):
     """What to ask. Headers other than `Accept` go only to the host that was asked first."""
 
@@ -62,6 +75,26 @@ class FetchRequest(NamedTuple):
     body: bytes | None = None
     timeout: float = 60.0
     may_be_private: bool = True
+    judges: tuple[HopJudge, ...] = ()
+
+
+class _Patience:
+    """The seconds a request has, without those its judges take."""
+
+    def __init__(self, seconds: float) -> None:
+        self._all = self._left = seconds
+
+    @asynccontextmanager
+    async def spent(self) -> AsyncIterator[None]:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            async with asyncio.timeout(max(0.0, self._left)):
+                yield
+        except TimeoutError as error:
+            raise FetchError(f"timed out after {self._all:g} s") from error
+        finally:
+            self._left -= clock() - began
 
 
 class Fetcher:
@@ -73,11 +106,26 @@ class Fetcher:
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """Follow redirects to an answer. Raises `FetchError`."""
-        try:
-            async with asyncio.timeout(request.timeout):
-                return await self._follow(request)
-        except TimeoutError as error:
-            raise FetchError(f"timed out after {request.timeout:g} s") from error
+        may_be_private, patience = request.may_be_private, _Patience(request.timeout)
+        for number in range(MAX_REDIRECTS + 1):
+            for judge in request.judges:
+                judge.named(request.url, first=number == 0)
+            async with patience.spent():
+                target = await self.resolve(request.url)
+            if target.reach != "public" and not may_be_private:
+                host = _host_and_port(request.url)[0]
+                raise AddressRefusedError(
+                    f"a public page may not lead to the private address {host}"
+                )
+            for judge in request.judges:
+                await judge.found(request.url, target)
+            async with patience.spent():
+                answer, redirected = await self.exchange(request, target)
+            if redirected is None:
+                return answer
+            may_be_private = may_be_private and not answer.public
+            request = redirected
+        raise FetchError(f"more than {MAX_REDIRECTS} redirects")
 
     async def resolve(self, url: str) -> Resolved:
         """Where a URL leads. Raises `FetchError`, also for addresses nobody may reach."""
@@ -88,6 +136,10 @@ class Fetcher:
             raise FetchError(f"cannot resolve {host}") from error
         if found.reach == "metadata":
             raise AddressRefusedError(f"{host} is a cloud metadata service; it is never fetched")
+        if found.reach == "daemon":
+            raise AddressRefusedError(
+                f"{host}:{port} is a port of this daemon; it is never fetched"
+            )
         return found
 
     async def exchange(
@@ -111,22 +163,6 @@ class Fetcher:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
-
-    async def _follow(self, request: FetchRequest) -> Fetched:
-        may_be_private = request.may_be_private
-        for _ in range(MAX_REDIRECTS + 1):
-            target = await self.resolve(request.url)
-            if target.reach != "public" and not may_be_private:
-                host = _host_and_port(request.url)[0]
-                raise AddressRefusedError(
-                    f"a public page may not lead to the private address {host}"
-                )
-            answer, redirected = await self.exchange(request, target)
-            if redirected is None:
-                return answer
-            may_be_private = may_be_private and not answer.public
-            request = redirected
-        raise FetchError(f"more than {MAX_REDIRECTS} redirects")
 
     async def _send(
         self, request: FetchRequest, address: str, *, public: bool
@@ -200,7 +236,7 @@ def _host_and_port(url: str) -> tuple[str, int]:
         raise FetchError(f"not an http address: {url}") from error
     if parts.scheme not in ("http", "https") or not host:
         raise FetchError(f"not an http address: {url}")
-    return host, port or 0
+    return host, _PORTS[parts.scheme] if port is None else port
 
 
 async def _limited(response: "httpx2.Response") -> tuple[bytes, bool]:

@@ -302,7 +302,7 @@ class _Connection:
 
         spec = self._spec
         if spec.transport != "stdio":
-            await _refuse_metadata(spec.url)
+            await _refuse_address(spec.url)
         if spec.transport == "sse":
             from mcp.client.sse import sse_client
 
@@ -349,13 +349,16 @@ def _http_client(
     )
 
 
-async def _refuse_metadata(url: str) -> None:
+async def _refuse_address(url: str) -> None:
     parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
     # A name that only a proxy can resolve is the proxy's to judge.
     with suppress(OSError, UnicodeError):
-        found = await resolve(parts.hostname or "", parts.port or 0)
+        found = await resolve(parts.hostname or "", port)
         if found.reach == "metadata":
             raise McpError(f"{parts.hostname} is a cloud metadata service; it is never asked")
+        if found.reach == "daemon":
+            raise McpError(f"{parts.hostname}:{port} is a port of this daemon; it is never asked")
 
 
 def _is_lost(error: Exception, spec: ServerSpec) -> bool:

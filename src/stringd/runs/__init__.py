@@ -9,34 +9,34 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from stringd.runs.engine.config import RunsConfig
     from stringd.runs.engine.loading import check_strategy
-    from stringd.runs.engine.offers import Offer, offer_of
     from stringd.runs.guard.budget import RunLimits
+    from stringd.runs.guard.errors import Denied
     from stringd.runs.service import RunService
-    from stringd.runs.tools.context import DaemonPorts, WebFormat
+    from stringd.runs.tools.context import DaemonPorts, StringQuestions, WebFormat
     from stringd.runs.tools.output import ToolFailure
 
 __all__ = [
     "DaemonPorts",
-    "Offer",
+    "Denied",
     "RunLimits",
     "RunService",
     "RunsConfig",
+    "StringQuestions",
     "ToolFailure",
     "WebFormat",
     "check_strategy",
-    "offer_of",
 ]
 
 _PLACES: Final = {
     "DaemonPorts": "tools.context",
-    "Offer": "engine.offers",
+    "Denied": "guard.errors",
     "RunLimits": "guard.budget",
     "RunService": "service",
     "RunsConfig": "engine.config",
+    "StringQuestions": "tools.context",
     "ToolFailure": "tools.output",
     "WebFormat": "tools.context",
     "check_strategy": "engine.loading",
-    "offer_of": "engine.offers",
 }
 
 

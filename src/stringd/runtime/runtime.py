@@ -10,6 +10,7 @@ import msgspec
 from stringd.runtime.commands import bash
 from stringd.runtime.commands.table import dispatch
 from stringd.runtime.errors import CommandError
+from stringd.runtime.packages.record import Adoption
 from stringd.runtime.services import Services
 from stringd.runtime.topics.call import ANYONE, Caller
 from stringd.runtime.topics.session import Session, Slot
@@ -36,7 +37,7 @@ class Runtime:
 
     def __init__(self, settings: "RuntimeSettings", fetcher: "Fetcher | None" = None) -> None:
         self.services = Services.of(settings, fetcher)
-        self.topics = Topics(settings.data_dir)
+        self.topics = Topics(settings.data_dir, Adoption(settings.data_dir))
         self._closed = False
 
     def execute(self, slot: Slot, text: str, caller: Caller = ANYONE) -> Answer | Awaitable[Answer]:
@@ -63,7 +64,7 @@ class Runtime:
         session = slot.session
         if session is None or not bash.bypasses_queue(session, text, slot.queue.length):
             return None
-        outcome = bash.bash(self.services.settings, session, text, caller.cwd)
+        outcome = bash.bash(self.services.settings, session, text, caller)
         return self._finish(slot, session, outcome)
 
     async def close(self) -> None:

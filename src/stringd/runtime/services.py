@@ -10,6 +10,7 @@ from stringd.documents.cache import DocumentCache
 from stringd.net.fetch import Fetcher
 from stringd.net.mcp_client import McpServers
 from stringd.runtime.settings import RuntimeSettings
+from stringd.system.trust import TrustStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Services:
     mcp: McpServers[tuple[str, str]]
     data_root: str
     """Where the daemon's own data really is."""
+    trust: TrustStore = field(default_factory=TrustStore)
     documents: DocumentCache = field(default_factory=DocumentCache)
     edits: threading.Lock = field(default_factory=threading.Lock)
     """Held while a file is changed."""

@@ -41,14 +41,15 @@ class ChanFlowEndpoint:
         blocks = chanflow.parse(text)
         if len(blocks) > MAX_BLOCKS:
             raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
-        replies = await self._run_all(user_id, blocks, cwd)
+        caller = Caller(cwd, speaker=request.peer.visitor)
+        replies = await self._run_all(user_id, blocks, caller)
         return HttpResponse(200, _HEAD, sendable(chanflow.join(replies)).encode())
 
     async def _run_all(
         self,
         user_id: str,
         blocks: Sequence[chanflow.Block | chanflow.BrokenBlock],
-        cwd: str | None,
+        caller: Caller,
     ) -> list[str]:
         replies = [""] * len(blocks)
         lanes: dict[str, list[int]] = {}
@@ -71,7 +72,7 @@ class ChanFlowEndpoint:
                     block = blocks[index]
                     assert isinstance(block, chanflow.Block)
                     result = await self._turns.run(
-                        user_id, parse_topic(topic), block.payload, Caller(cwd)
+                        user_id, parse_topic(topic), block.payload, caller
                     )
                     replies[index] = _reply(topic, result)
 

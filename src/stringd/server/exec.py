@@ -86,7 +86,7 @@ class ExecEndpoint:
         """Run the command now that it has its turn; most commands answer at once."""
         started = perf_counter() if self._log.enabled else 0.0
         try:
-            answer = self._runtime.execute(slot, command.text, Caller(command.cwd))
+            answer = self._runtime.execute(slot, command.text, _caller(request, command))
         except UnknownUserError as error:
             self._runtime.topics.leave(slot)
             raise HttpError(401, str(error)) from error
@@ -105,7 +105,7 @@ class ExecEndpoint:
     ) -> Awaitable[HttpResponse] | None:
         """Answer what speaks to the running command; None when this must wait instead."""
         started = perf_counter()
-        answer = self._runtime.beside(slot, command.text, Caller(command.cwd))
+        answer = self._runtime.beside(slot, command.text, _caller(request, command))
         if answer is None:
             return None
         request.peer.stream(_HEAD)
@@ -158,6 +158,10 @@ class ExecEndpoint:
                 durationMs=round((perf_counter() - started) * 1000, 1),
             )
         return HttpResponse(200, _HEAD, body, says_keep_alive=True)
+
+
+def _caller(request: HttpRequest, command: ExecRequest) -> Caller:
+    return Caller(command.cwd, speaker=request.peer.visitor)
 
 
 def require_user(runtime: "Runtime", request: HttpRequest) -> str:

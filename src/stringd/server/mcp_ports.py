@@ -76,7 +76,8 @@ class DaemonCommands:
         self._turns = turns
 
     async def run(self, caller: McpCaller, topic: str, cmd: str) -> "Result":
-        return await self._turns.run(caller.user_id, parse_topic(topic), cmd, Caller(caller.cwd))
+        speaks = Caller(caller.cwd, speaker=caller.speaker)
+        return await self._turns.run(caller.user_id, parse_topic(topic), cmd, speaks)
 
     def pages(self, caller: McpCaller) -> list[ResourcePage]:
         found = []

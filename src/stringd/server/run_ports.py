@@ -1,11 +1,13 @@
 """What agents of a run can use of the rest of the daemon, and of the gate beside it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stringd.client.daemon import default_home, setting
-from stringd.runs import DaemonPorts, ToolFailure, WebFormat
+from stringd.runs import DaemonPorts, Denied, StringQuestions, ToolFailure, WebFormat
+from stringd.runtime.errors import CommandError
 from stringd.runtime.topics.call import Caller
 from stringd.wire.result import response_text
 from stringd.wire.topic import InvalidTopicError, parse_topic
@@ -47,12 +49,21 @@ class DaemonTopics:
         self._runtime = runtime
         self._turns = turns
 
-    async def __call__(self, topic: str, command: str, cwd: Path) -> str:
+    async def __call__(
+        self, topic: str, command: str, cwd: Path, questions: StringQuestions
+    ) -> str:
         try:
             parsed = parse_topic(topic)
         except InvalidTopicError as error:
             raise ToolFailure("not_found", str(error)) from None
-        result = await self._turns.run(self._user(), parsed, command, Caller(str(cwd)))
+        permission = RunPermission(questions)
+        caller = Caller(str(cwd), permission)
+        try:
+            result = await self._turns.run(self._user(), parsed, command, caller)
+        finally:
+            permission.end()
+        if permission.denied is not None and not result.ok:
+            raise permission.denied
         return response_text(result)
 
     def _user(self) -> str:
@@ -60,6 +71,45 @@ class DaemonTopics:
         if self._runtime.topics.users.get(user_id) is None:
             self._runtime.topics.register(user_id, default_home(user_id))
         return user_id
+
+
+class RunPermission:
+    """The questions of one tool call, for the topic its command runs in."""
+
+    def __init__(self, questions: StringQuestions) -> None:
+        self._questions = questions
+        self._asking: asyncio.Future[None] | None = None
+        self._over = False
+        self.denied: Denied | None = None
+
+    async def command(self, line: str) -> None:
+        await self._ask(self._questions.command(line))
+
+    async def change(self, what: str) -> None:
+        await self._ask(self._questions.change(what))
+
+    async def address(self, url: str, address: str) -> None:
+        await self._ask(self._questions.address(url, address))
+
+    def end(self) -> None:
+        """The run does not wait for the command any more, so nobody answers."""
+        self._over = True
+        if self._asking is not None:
+            self._asking.cancel()
+
+    async def _ask(self, question: Coroutine[None, None, None]) -> None:
+        self._asking = asyncio.ensure_future(question)
+        if self._over:
+            self._asking.cancel()
+        try:
+            await self._asking
+        except Denied as denied:
+            self.denied = denied
+            raise CommandError("FILE_NOT_ALLOWED", str(denied)) from denied
+        except asyncio.CancelledError:
+            if not self._over:
+                raise
+            raise CommandError("CONFLICT", "Not run: the run ended before it was asked.") from None
 
 
 async def ask_gate(

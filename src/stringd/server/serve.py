@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import uvloop
 
+from stringd.net.addresses import claim_port
 from stringd.server.app import App, RunsDoor
 from stringd.server.http.connection import HttpConnection, Look
 from stringd.server.http.crowd import Crowd
@@ -68,6 +69,8 @@ def run(settings: "DaemonSettings", ready: Callable[[App], None]) -> None:
     """
     ports = [settings.port, *([settings.runs_port] if settings.runs_port else [])]
     sockets = [bind(port) for port in ports]
+    for listener in sockets:
+        claim_port(listener.getsockname()[1])
     _allow_descriptors()
     keep_freed_memory()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -8,7 +8,7 @@ import pytest
 
 from stringd.actions.command_line import command_for, unsafe_holes
 from stringd.actions.errors import ActionError
-from stringd.actions.place import ActionContext
+from stringd.actions.place import ActionContext, Names
 from stringd.actions.shell_text import ShellCommand, compose_command
 from stringd.actions.templates import Inputs
 from stringd.documents import Action
@@ -20,7 +20,9 @@ PLACE = ActionContext(
     "/act.x",
     "file:///home/app.md",
     Path("/"),
-    context={"HOME": "/h o", "CWD": "/", "CURRENT_FILE": "/a b.md", "ARGS": "{}"},
+    names=Names(
+        context={"HOME": "/h o", "CWD": "/", "CURRENT_FILE": "/a b.md", "ARGS": "{}"},
+    ),
 )
 
 
@@ -30,8 +32,8 @@ def declared(template: str) -> Action:
 
 def inputs(value: str) -> tuple[Inputs, tuple[str, ...]]:
     values = dict.fromkeys("qpdc", value) | {"n": "3", "m": "fast", "b": "true"}
-    context = {**PLACE.context, "ARGS": value}
-    place = ActionContext(PLACE.label, PLACE.uri, PLACE.directory, context=context)
+    names = Names(context={**PLACE.names.context, "ARGS": value})
+    place = ActionContext(PLACE.label, PLACE.uri, PLACE.directory, names=names)
     return Inputs(values, place), (value, "second")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stringd.runs.tools.built_in import built_in_tools
-from stringd.runs.tools.context import DaemonPorts
+from stringd.runs.tools.context import DaemonPorts, StringQuestions
 from tests.runs.guard.reach import REACHES, Reach, Scene
 from tests.runs.support import Json, RunsServer, Watcher, serving
 from tests.runs.tools import corpus
@@ -30,11 +30,6 @@ def work(tmp_path: Path) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
     return folder
-
-
-async def never(topic: str, command: str, cwd: Path) -> str:
-    """A port nothing may get to."""
-    raise AssertionError((topic, command, cwd))
 
 
 def names(folder: Path) -> list[str]:
@@ -222,7 +217,7 @@ async def test_topics_and_the_gate_get_the_very_text(tmp_path: Path) -> None:
     topics: list[str] = []
     gates: list[list[list[str]]] = []
 
-    async def string(topic: str, command: str, cwd: Path) -> str:
+    async def string(topic: str, command: str, cwd: Path, questions: StringQuestions) -> str:
         assert (topic, cwd) == ("run", tmp_path)
         topics.append(command)
         return "done"
@@ -304,36 +299,9 @@ async def test_commands_nobody_wants_are_denied(
     assert "deny-commands" in used.output
 
 
-SHELLS = [
-    ("bash:x", "{}"),
-    (" bash:x ", " {}"),
-    ("bash:x", "//input {}"),
-    ("bash:x", "//INPUT\n{}"),
-    ("notes", "/exec {}"),
-    ("notes", "  //Exec\t{}"),
-    ("web:x", "/exec true\n{}"),
-    ("app:x", "/install --mcp x -- {}"),
-]
-"""Ways to a shell through a topic."""
-
-
-@pytest.mark.parametrize(("topic", "form"), SHELLS)
-async def test_a_topic_hands_none_of_them_to_a_shell_either(
-    tmp_path: Path, topic: str, form: str
-) -> None:
-    calls: list[Call] = [
-        ("string", {"command": form.format(command), "topic": topic}) for command in DANGEROUS
-    ]
-    async with serving(tmp_path, ports=DaemonPorts(never)) as server:
-        used = await use(server, await server.watcher(), tmp_path, *calls)
-    assert len(used.outputs) == len(DANGEROUS)
-    for output in used.outputs:
-        assert output.startswith("Error (permission_denied): Running ")
-
-
 @pytest.mark.parametrize("command", ["/write a.md\nrm -rf /", "/open a.md", "/set x = rm -rf /"])
 async def test_text_that_only_mentions_them_is_text(tmp_path: Path, command: str) -> None:
-    async def string(topic: str, command: str, cwd: Path) -> str:
+    async def string(topic: str, command: str, cwd: Path, questions: StringQuestions) -> str:
         return f"{topic} {cwd} {command}"
 
     async with serving(tmp_path, ports=DaemonPorts(string)) as server:
@@ -361,18 +329,14 @@ def _names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_names")
 @pytest.mark.parametrize("url", corpus.PRIVATE)
-async def test_private_addresses_are_asked_about(tmp_path: Path, url: str) -> None:
-    async with serving(tmp_path, ports=DaemonPorts(never)) as server:
-        calls: list[Call] = [("webfetch", {"url": url, "timeout": 1})]
-        forms = ["/open {}", " //OPEN <{}>", '/install "{}"', "/install --mcp x {}"]
-        calls += [("string", {"command": form.format(url), "topic": "web:x"}) for form in forms]
-        watcher = await server.watcher()
-        used = await use(server, watcher, tmp_path, *calls, decisions=["deny"] * len(calls))
-    requests = used.of("request_permission")
-    plain = url.replace("\u3002", ".").lower()
-    assert [request["resource"] for request in requests] == [plain] * len(calls)
-    assert [request["toolName"] for request in requests] == [name for name, _ in calls]
-    assert all(output.startswith("Error (permission_denied): ") for output in used.outputs)
+async def test_private_addresses_are_asked_about(
+    server: RunsServer, watcher: Watcher, tmp_path: Path, url: str
+) -> None:
+    call: Call = ("webfetch", {"url": url, "timeout": 1})
+    used = await use(server, watcher, tmp_path, call, decisions=["deny"])
+    (request,) = used.of("request_permission")
+    assert request["resource"] == url.replace("\u3002", ".").lower()
+    assert used.output.startswith("Error (permission_denied): ")
 
 
 @pytest.mark.usefixtures("_names")

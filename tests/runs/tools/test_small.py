@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stringd.runs.tools.built_in import built_in_tools, rebuilding_tools, shell_tools
-from stringd.runs.tools.context import DaemonPorts
+from stringd.runs.tools.context import DaemonPorts, StringQuestions
 from tests.runs.support import RunsServer, Watcher, scripted, sequential, serving, strategy
 from tests.runs.tools.support import Call, use
 
@@ -84,7 +84,6 @@ async def test_skills_are_found_listed_loaded_and_required(
     put_skill(tmp_path / ".comma", "z", "---\nname: abc\ndescription: Letters\n---\nA B C")
     put_skill(tmp_path / ".comma", "bad", "---\nname: Bad Name\ndescription: x\n---\n")
     put_skill(tmp_path / ".comma", "list", "---\nname: l\ndescription: [a]\n---\n")
-    server.trust()
     calls: list[Call] = [
         ("list_skills", {}),
         ("load_skill", {"name": "brew"}),
@@ -92,8 +91,8 @@ async def test_skills_are_found_listed_loaded_and_required(
     ]
     used = await use(server, watcher, tmp_path, *calls, skills=["brew"])
     assert used.outputs == [
-        "- abc: Letters\n- brew: global tea",
-        "old",
+        "- abc: Letters\n- brew: Make tea",
+        "Boil.",
         'Error (not_found): No skill "nope". Available skills: abc, brew',
     ]
 
@@ -110,7 +109,7 @@ async def test_an_unknown_required_skill_fails_the_preparation(
 async def test_agents_reach_topics_and_the_gate_through_ports(tmp_path: Path) -> None:
     seen: list[tuple[object, ...]] = []
 
-    async def string(topic: str, command: str, cwd: Path) -> str:
+    async def string(topic: str, command: str, cwd: Path, questions: StringQuestions) -> str:
         seen.append((topic, command, cwd))
         return "opened"
 

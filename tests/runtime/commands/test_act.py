@@ -19,6 +19,7 @@ SHOP = """---
 name: shop
 type: app
 requires: [SHOP_KEY]
+hosts: ["{host}"]
 ---
 # Shop
 
@@ -78,6 +79,16 @@ def page(call: Caller, topic: str, text: str, name: str | None = None) -> Path:
     return path
 
 
+def app(call: Caller, web: WebServer, text: str) -> str:
+    """Install a document, given from the middle of its frontmatter on; the topic of the app."""
+    name = f"a{uuid4().hex[:8]}"
+    path = call.home / f"{name}.md"
+    head = f"---\nname: {name}\ntype: app\nhosts: ['{web.host}']\n"
+    path.write_text(f"{head}{text}", encoding="utf-8")
+    assert call("file:main", f"/install {path}").ok
+    return f"app:{name}"
+
+
 @proves("ACT-01")
 def test_the_shop_works_word_for_word(call: Caller, web: WebServer) -> None:
     def answer(asked: Asked) -> Reply:
@@ -85,7 +96,7 @@ def test_the_shop_works_word_for_word(call: Caller, web: WebServer) -> None:
 
     web.answer = answer
     source = call.home / "shop.md"
-    source.write_text(SHOP.format(url=web.url), encoding="utf-8")
+    source.write_text(SHOP.format(url=web.url, host=web.host), encoding="utf-8")
     installed = call("file:main", "/install shop.md")
     assert installed.ok, installed.content
     topic = "app:shop"
@@ -386,25 +397,21 @@ def test_values_may_come_from_files_variables_and_several_lines(
 
 @proves("ACT-16")
 def test_the_default_action_runs_after_opening_unless_it_needs_something(
-    call: Caller, web: WebServer, topic: str
+    call: Caller, web: WebServer
 ) -> None:
     web.answer = Reply('{"now":"12:00"}')
     action = (
         f"```act.now\nGET {web.url}/now\n```\n"
         "```act.now.response\nIt is {Response.body.now}\n```\n"
     )
-    path = page(call, topic, f"---\ndefault: now\n---\n# Clock\n{action}")
-    opened = call(topic, f"/open {path}").content
-    assert opened.endswith("# Clock\n\n---\n\nIt is 12:00")
+    topic = app(call, web, f"default: now\n---\n# Clock\n{action}")
+    assert call(topic, "/open").content.endswith("# Clock\n\n---\n\nIt is 12:00")
     assert call(topic, "/refresh").content.endswith("---\n\nIt is 12:00")
     web.answer = Reply("", status=500)
     assert call(topic, "/refresh").content.endswith("# Clock")
-    needy = (
-        "---\ndefault: x\n---\n# Needy\n"
-        "```act.x\nGET http://127.0.0.1:9/\n  a: string (required)\n```\n"
-    )
-    path = page(call, topic, needy)
-    assert call(topic, f"/open {path}").content.endswith("# Needy")
+    needy = f"```act.x\nGET {web.url}/\n  a: string (required)\n```\n"
+    topic = app(call, web, f"default: x\n---\n# Needy\n{needy}")
+    assert call(topic, "/open").content.endswith("# Needy")
 
 
 def test_a_command_in_which_a_value_could_become_one_is_not_started(
@@ -450,12 +457,12 @@ def test_a_file_that_lies_where_the_caller_stands_is_pointed_at(
 
 
 def test_a_document_a_default_action_answers_is_shown_without_its_header(
-    call: Caller, web: WebServer, topic: str
+    call: Caller, web: WebServer
 ) -> None:
     web.answer = Reply("---\ntitle: Hidden\n---\n# News\n", "text/markdown")
     action = f"```act.news\nGET {web.url}/news\n```\n"
-    path = page(call, topic, f"---\ndefault: news\n---\n# Paper\n{action}")
-    assert call(topic, f"/open {path}").content.endswith("# Paper\n\n---\n\n# News")
+    topic = app(call, web, f"default: news\n---\n# Paper\n{action}")
+    assert call(topic, "/open").content.endswith("# Paper\n\n---\n\n# News")
 
 
 def test_the_short_form_runs_an_action_of_the_page(call: Caller, topic: str) -> None:

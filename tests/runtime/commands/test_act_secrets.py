@@ -1,6 +1,7 @@
 """Secrets: sent where the author says, shown nowhere."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -25,12 +26,14 @@ def web() -> Iterator[WebServer]:
         yield server
 
 
-def app(call: Caller, text: str) -> str:
-    """Install a document as an app; the topic it runs in."""
+def app(call: Caller, text: str, *servers: WebServer) -> str:
+    """Install a document as an app that may reach the servers it names; the topic it runs in."""
     name = f"a{uuid4().hex[:8]}"
     folder = call.home / f"src-{name}"
     folder.mkdir()
-    page = f"---\nname: {name}\ntype: app\n---\n# App\n{text}"
+    named = {*re.findall(r"127\.0\.0\.1:\d+", text), *(server.host for server in servers)}
+    hosts = ", ".join(f"'{host}'" for host in named)
+    page = f"---\nname: {name}\ntype: app\nhosts: [{hosts}]\n---\n# App\n{text}"
     (folder / "string.md").write_text(page, encoding="utf-8")
     assert call("file:main", f"/install {folder}").ok
     topic = f"app:{name}"
@@ -105,6 +108,7 @@ def test_secrets_do_not_follow_redirects_to_another_host(call: Caller, web: WebS
             call,
             f'```act.get\nGET {web.url}/x -H "X-Key: $API_KEY"\n```\n'
             f'```act.post\nPOST {web.url}/x -d \'{{"key":"$API_KEY"}}\'\n```\n',
+            other,
         )
         for status in (301, 302, 303, 307, 308):
             web.answer = Reply(status=status, headers=(("Location", f"{other.url}/y"),))

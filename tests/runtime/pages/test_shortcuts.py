@@ -2,6 +2,7 @@
 
 import pytest
 
+from stringd.actions.provenance import HomeFile
 from stringd.documents import Menu, MenuEntry, parse
 from stringd.runtime.pages.shortcuts import known_shortcuts, resolve_shortcut
 from stringd.runtime.topics.location import Location, Page
@@ -18,7 +19,7 @@ MENU = Menu(
 @pytest.fixture
 def session() -> Session:
     session = Session(User("u", "/h"), parse_topic("main"))
-    page = Page(parse(PAGE, "file:///h/a.md"), {"m": MENU})
+    page = Page(parse(PAGE, "file:///h/a.md"), HomeFile(), menus={"m": MENU})
     session.location = Location.of(page)
     session.value_shortcuts = {"both": "value", "item-1": ("a", "b")}
     session.auto_shortcuts = {"both": "https://auto.test", "auto": "https://x.test"}

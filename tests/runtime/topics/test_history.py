@@ -1,12 +1,15 @@
 """What a topic keeps of where it has been."""
 
+from stringd.actions.hosts import origin_of
+from stringd.actions.provenance import WebPage
 from stringd.documents import parse
 from stringd.runtime.topics.history import MAX_HISTORY, MAX_REMEMBERED, History
 from stringd.runtime.topics.location import DocumentPlace, Location, Page
 
 
 def place(name: str, size: int) -> Location:
-    return Location.of(Page(parse("x" * size, f"https://x.test/{name}"), public=True))
+    document = parse("x" * size, f"https://x.test/{name}")
+    return Location.of(Page(document, WebPage(origin_of(document.uri)), public=True))
 
 
 def whole(history: History) -> list[bool]:

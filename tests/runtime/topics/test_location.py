@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from stringd.actions.provenance import HomeFile
 from stringd.documents import parse
 from stringd.runtime.topics.location import DocumentPlace, Location, Page, is_web, path_of
 from stringd.wire.exec import Meta
@@ -13,7 +14,7 @@ def test_a_loaded_place_is_described_by_its_document() -> None:
     source = (
         "---\ntitle: T\n---\n[!nav:main](m.md)\n\n```act.go\nGET https://x.test/\n```\n[a][@b]\n"
     )
-    page = Page(parse(source, "file:///h/my%20page.md"))
+    page = Page(parse(source, "file:///h/my%20page.md"), HomeFile())
     assert Location.of(page, "s").meta(2) == Meta(
         "file:///h/my%20page.md",
         "T",
@@ -35,7 +36,7 @@ def test_a_place_that_is_not_loaded_keeps_its_address_and_block() -> None:
 
 
 def test_the_description_follows_the_history() -> None:
-    location = Location.of(Page(parse("", "file:///a")))
+    location = Location.of(Page(parse("", "file:///a"), HomeFile()))
     assert location.meta(0) is location.meta(0)
     assert location.meta(1).history_length == 1
 

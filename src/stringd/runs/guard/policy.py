@@ -16,16 +16,11 @@ Verdict = Literal["allow", "deny", "ask"]
 
 
 class Subject(NamedTuple):
-    """What is about to be done. `inside` is the workspace-relative path, for paths within it.
-
-    `scope` is what else a command depends on: where it runs, with which variables, how far it
-    reaches.
-    """
+    """What is about to be done. `inside` is the workspace-relative path, for paths within it."""
 
     direction: Direction
     resource: str
     inside: str | None = None
-    scope: str = ""
 
 
 class Policy(Protocol):
@@ -98,7 +93,6 @@ class SessionEntry:
     verdict: Literal["allow", "deny"]
     direction: Direction
     resource: str
-    scope: str = ""
 
     @property
     def name(self) -> str:
@@ -106,7 +100,7 @@ class SessionEntry:
         return f"session-{self.verdict}-{self.direction}-{plain}"
 
     def judge(self, subject: Subject) -> Verdict | None:
-        same = (subject.direction, subject.scope) == (self.direction, self.scope)
+        same = subject.direction == self.direction
         return self.verdict if same and self._covers(subject.resource) else None
 
     def _covers(self, resource: str) -> bool:

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import UNSET
 
-from stringd.runs.engine.config import RunsConfig
 from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.client import RunsClient
 from stringd.runs.handlers.dispatch import Later
@@ -15,10 +15,11 @@ from stringd.wire.runs.catalog import DiscoveredStrategy, StrategyWarning
 
 
 class StrategyHandlers:
-    """The project directory is meant where a request names no directory."""
+    """`project_dir` is meant where a request names no directory."""
 
-    def __init__(self, config: RunsConfig) -> None:
-        self._config = config
+    def __init__(self, data_dir: Path, project_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._project_dir = project_dir
 
     def handlers(self) -> Mapping[type, Later]:
         return {
@@ -32,9 +33,8 @@ class StrategyHandlers:
     async def _discover(
         self, request: requests.DiscoverStrategies, _client: RunsClient
     ) -> messages.Message:
-        config = self._config
-        cwd = config.project_dir / (request.cwd or "")
-        found = await asyncio.to_thread(discover, cwd, config.data_dir, config.files())
+        cwd = self._project_dir / (request.cwd or "")
+        found = await asyncio.to_thread(discover, cwd, self._data_dir)
         return messages.DiscoveredStrategies(
             strategies=[_discovered(each) for each in found.strategies],
             warnings=[StrategyWarning(path=str(w.path), reason=w.reason) for w in found.warnings],

@@ -72,12 +72,8 @@ def status(
         connected=UNSET if connection is None else connection.connected,
         tool_count=len(connection.tools) if connection else 0,
         assigned_agents=assigned(strategy, definition.id) if strategy else [],
-        error=(connection.error if connection else _text(definition.refusal)) or UNSET,
+        error=(connection.error if connection else None) or UNSET,
     )
-
-
-def _text(error: Exception | None) -> str | None:
-    return None if error is None else str(error)
 
 
 def wanted_servers(strategy: Strategy) -> list[str]:
@@ -91,17 +87,14 @@ def wanted_servers(strategy: Strategy) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def check_servers(strategy: Strategy, known: Mapping[str, ServerDefinition]) -> None:
-    """Raises `PrepareError` when an agent names a server nobody defined, or one that is refused."""
+def check_servers(strategy: Strategy, known: Collection[str]) -> None:
+    """Raises `PrepareError` when an agent names a server nobody defined."""
     for agent in strategy.agents.values():
         for server in agent.mcp_servers if isinstance(agent, LlmAgent) else ():
-            definition = known.get(server)
-            if definition is None:
+            if server not in known:
                 raise PrepareError(
                     f'Agent "{agent.name}" references unknown MCP server "{server}".'
                 )
-            if definition.refusal is not None:
-                raise definition.refusal
 
 
 class McpPool:
@@ -122,7 +115,7 @@ class McpPool:
         connections = {
             name: Connection(known[name], cwd, self._tasks)
             for name in wanted_servers(strategy)
-            if name in enabled and known[name].refusal is None
+            if name in enabled
         }
         await asyncio.gather(*(each.open() for each in connections.values()))
         return RunServers(known, strategy, cwd, enabled, connections)

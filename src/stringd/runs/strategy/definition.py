@@ -7,9 +7,6 @@ from typing import Any, Literal
 
 from msgspec import Raw
 
-from stringd.runs.strategy.files import Provenance
-from stringd.system.sandbox import Level
-
 MatchMode = Literal["substring", "first-line", "any-line", "exact"]
 
 
@@ -32,14 +29,10 @@ class RetentionRule:
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """Liquid source, read when the strategy is loaded and rendered at every call.
-
-    `untrusted` says why it may not use the filters that read or run something.
-    """
+    """Liquid source, read when the strategy is loaded and rendered at every call."""
 
     text: str
     variables: Mapping[str, Any] = field(default_factory=dict)
-    untrusted: str | None = None
 
 
 @dataclass(frozen=True)
@@ -125,11 +118,7 @@ def flows_within(flow: FlowDefinition) -> Iterator[FlowDefinition]:
 
 @dataclass(frozen=True)
 class Strategy:
-    """`flow_tree` is the file's flow object as it is, encoded once for the wire.
-
-    `sandbox` narrows what the owner allows its commands, and never widens it. `provenance` is
-    whose word the file is.
-    """
+    """`flow_tree` is the file's flow object as it stands, encoded once for the wire."""
 
     name: str
     version: str
@@ -139,5 +128,3 @@ class Strategy:
     flow_tree: Raw
     source: Mapping[str, Any]
     mcp_servers: Mapping[str, Any] = field(default_factory=dict)
-    sandbox: Level = Level.OPEN
-    provenance: Provenance = "foreign"

@@ -10,8 +10,6 @@ from stringd.formats.places import Places, SourcePlace, SourceSyntaxError
 from stringd.formats.shapes import Issue, dotted
 from stringd.formats.shapes import Path as ValuePath
 from stringd.runs.errors import StrategyFileError
-from stringd.runs.strategy.files import Provenance, SourceFile, StrategyFiles
-from stringd.system.safe_open import FileTooLargeError
 
 FORMATS: Final = {".json": "JSON", ".jsonc": "JSON", ".yaml": "YAML", ".yml": "YAML"}
 # A hand-written strategy is a few KiB; prompts live in their own files.
@@ -20,12 +18,11 @@ MAX_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True)
 class StrategySource:
-    """A parsed file: its value, the place of each value, and whose word the file is."""
+    """A parsed file: its value, and where each value stands."""
 
     path: Path
     value: Any
     places: Places
-    provenance: Provenance = "foreign"
 
     def place(self, path: ValuePath) -> SourcePlace:
         """Where the value at `path` stands, or its nearest parent that is there."""
@@ -42,30 +39,22 @@ class StrategySource:
         return f"{dotted(issue.path)}: {issue.problem} ({self.path}:{line}:{column})"
 
 
-def read_source(
-    path: Path,
-    what: str = "Strategy",
-    files: StrategyFiles | None = None,
-    within: Path | None = None,
-) -> StrategySource:
-    """Read and parse a file. Raises `StrategyFileError` with a text for its author.
-
-    Without `files` it counts as foreign. With `within` it must not lead out of that folder.
-    """
+def read_source(path: Path, what: str = "Strategy", text: str | None = None) -> StrategySource:
+    """Read and parse a file. Raises `StrategyFileError` with a text for its author."""
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise StrategyFileError(
             f'Unsupported file extension "{path.suffix}" ({path}). '
             f"Supported extensions: {', '.join(FORMATS)}."
         )
-    read = _read(path, what, files or StrategyFiles(), within)
+    text = _read(path, what) if text is None else text
     try:
-        value, places = _parse(_text(read.data, path, what), form)
+        value, places = _parse(text, form)
     except SourceSyntaxError as bad:
         at = f":{bad.place.line}:{bad.place.column}" if bad.place else ""
         message = f"Failed to parse {what.lower()} {form}: {bad.problem} ({path}{at})"
         raise StrategyFileError(message) from None
-    return StrategySource(path, value, places, read.provenance)
+    return StrategySource(path, value, places)
 
 
 def _parse(text: str, form: str) -> tuple[Any, Places]:
@@ -82,21 +71,19 @@ def _parse(text: str, form: str) -> tuple[Any, Places]:
     return value, places
 
 
-def _read(path: Path, what: str, files: StrategyFiles, within: Path | None) -> SourceFile:
+def _read(path: Path, what: str) -> str:
     try:
-        return files.read(path, MAX_BYTES, within)
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise StrategyFileError(f"{what} file not found: {path}") from None
-    except FileTooLargeError:
+    except OSError as error:
+        raise StrategyFileError(f"Cannot read {path}: {error.strerror}") from None
+    if len(raw) > MAX_BYTES:
         raise StrategyFileError(
             f"{what} file is larger than {MAX_BYTES // 1024} KiB: {path}. "
             "Move long prompts into .md files next to it."
-        ) from None
-    except OSError as error:
-        raise StrategyFileError(f"Cannot read {path}: {error.strerror or error}") from None
-
-
-def _text(raw: bytes, path: Path, what: str) -> str:
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from stringd.runs.guard.budget import RunBudget
 from stringd.runs.guard.permissions import Permissions
 from stringd.runs.record.events import ToolMutation
-from stringd.runs.strategy.discover import Discovery
 from stringd.runs.strategy.skills import Skill
-from stringd.runs.tools.sandbox import RunSandbox
 from stringd.runs.tools.todo_list import Todos
 from stringd.runs.tools.trash import Trash
 
@@ -31,10 +29,28 @@ class ToolContext:
     desk: "Desk"
 
 
-class StringPort(Protocol):
-    """One String command in a topic of this daemon; returns the text of the reply."""
+class StringQuestions(Protocol):
+    """Asked before a String command has an effect outside its topic. All raise `Denied`."""
 
-    async def __call__(self, topic: str, command: str, cwd: Path) -> str: ...
+    async def command(self, line: str) -> None:
+        """Before a command line is run."""
+
+    async def change(self, what: str) -> None:
+        """Before something is installed, removed or stored for good."""
+
+    async def address(self, url: str, address: str) -> None:
+        """Before a connection to an address that is not public."""
+
+
+class StringPort(Protocol):
+    """One String command in a topic of this daemon; returns the text of the reply.
+
+    Raises `ToolFailure`, and `Denied` when the answer to a question was no.
+    """
+
+    async def __call__(
+        self, topic: str, command: str, cwd: Path, questions: StringQuestions
+    ) -> str: ...
 
 
 class PrivilegedPort(Protocol):
@@ -79,17 +95,13 @@ class Launch(Protocol):
 
 @dataclass
 class Desk:
-    """`mutated` records a change of a file, `discover` finds the strategies at hand.
-
-    `launch` is None where nothing can be launched.
-    """
+    """`mutated` records a change of a file; `launch` is None where nothing can be launched."""
 
     permissions: Permissions
-    discover: Callable[[], Discovery]
+    data_dir: Path
     trash: Trash
     mutated: Callable[[ToolMutation], None]
     budget: RunBudget
-    sandbox: RunSandbox
     skills: Sequence[Skill] = ()
     todos: Todos = field(default_factory=Todos)
     ports: DaemonPorts = field(default_factory=DaemonPorts)

@@ -4,6 +4,7 @@ import asyncio
 
 from stringd.runs.errors import RunServiceError
 from stringd.runs.guard.budget import BudgetError
+from stringd.runs.strategy.discover import discover
 from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput, ToolProblem
@@ -18,7 +19,7 @@ class ListStrategy(BuiltInTool[Nothing]):
     effect = "inward"
 
     async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
-        found = await asyncio.to_thread(context.desk.discover)
+        found = await asyncio.to_thread(discover, context.cwd, context.desk.data_dir)
         strategies = [
             {
                 "name": each.name,

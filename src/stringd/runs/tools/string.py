@@ -1,22 +1,16 @@
 """The tool that sends one String command to this daemon."""
 
-import re
-from typing import Annotated, Final
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated
+from urllib.parse import urlsplit
 
 from msgspec import Meta
 
+from stringd.net.fetch import normalised
 from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput
-from stringd.runs.tools.web import allowed_target, checked_url, fetcher_of
-from stringd.wire.topic import InvalidTopicError, parse_topic
-
-# What a document topic hands to a shell, and what a bash topic types into a running program.
-_STARTED: Final = re.compile(r"(?is)\s*//?(?:exec|install\s[^\n]*--mcp\s[^\n]*\s--)(?:\s+(.*))?$")
-_TYPED: Final = re.compile(r"(?is)\s*//input\s+(.*)")
-# Commands that load from the web. Text below their first line, as of all others, is data.
-_LOADING: Final = re.compile(r"(?i)\s*//?(?:open|install)\s[^\n]*")
-_ADDRESS: Final = re.compile(r"""(?i)https?://[^\s"'<>]+""")
 
 
 class StringToolArguments(Arguments, frozen=True):
@@ -38,33 +32,36 @@ class StringTool(BuiltInTool[StringToolArguments]):
         if port is None:
             raise ToolFailure("unknown", "No topics are at hand here", recoverable=False)
         topic = args.topic or "run"
-        await self._allowed(topic, args.command, context)
-        return ToolOutput(await port(topic, args.command, context.cwd))
-
-    async def _allowed(self, topic: str, command: str, context: ToolContext) -> None:
-        """A shell line is judged like any other, an address like one to fetch."""
-        try:
-            shell = parse_topic(topic).type == "bash"
-        except InvalidTopicError as error:
-            raise ToolFailure("not_found", str(error)) from None
-        line = _shell_line(command, shell=shell)
-        if line is not None:
-            details = {"command": command, "topic": topic}
-            permissions = context.desk.permissions
-            await permissions.command(context.agent_name, self.name, line, details)
-        loading = None if shell else _LOADING.match(command)
-        addresses = _ADDRESS.findall(loading[0]) if loading else ()
-        async with fetcher_of(context) as fetcher:
-            for address in addresses:
-                await allowed_target(self.name, checked_url(address), context, fetcher, set())
+        questions = _Questions(self.name, {"command": args.command, "topic": topic}, context)
+        return ToolOutput(await port(topic, args.command, context.cwd, questions))
 
 
-def _shell_line(command: str, *, shell: bool) -> str | None:
-    """What of a command is run by a shell."""
-    found = (_TYPED if shell else _STARTED).match(command)
-    if found is not None:
-        return found[1] or ""
-    return command if shell else None
+class _Questions:
+    """What one command is asked about, wherever in the daemon its effects happen."""
+
+    def __init__(self, tool: str, details: Mapping[str, str], context: ToolContext) -> None:
+        self._tool = tool
+        self._details = details
+        self._agent = context.agent_name
+        self._permissions = context.desk.permissions
+        self._granted = set[tuple[str, str]]()
+
+    async def command(self, line: str) -> None:
+        await self._permissions.command(self._agent, self._tool, line, self._details)
+
+    async def change(self, what: str) -> None:
+        await self._permissions.more(self._agent, self._tool, what, self._details)
+
+    async def address(self, url: str, address: str) -> None:
+        # A site that sends us on to itself needs no second yes, unless its name moved meanwhile.
+        with suppress(ValueError):
+            url = normalised(url)
+        site = (urlsplit(url).netloc, address)
+        if site in self._granted:
+            return
+        details = {"url": url, "address": address, "why": ["not a public address"]}
+        await self._permissions.address(self._agent, self._tool, url, details)
+        self._granted.add(site)
 
 
 class PrivilegedArguments(Arguments, frozen=True):

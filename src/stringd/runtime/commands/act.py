@@ -1,18 +1,21 @@
 """`/act`: the actions of the open page."""
 
-from stringd.actions.binding import needs_arguments
+from stringd.actions.binding import needs_arguments, read_arguments
 from stringd.actions.errors import ActionError
+from stringd.actions.provenance import capabilities, command_refusal
 from stringd.actions.run import ActionCaller, ActionText, DocumentAnswer, Help, Outcome, run_action
 from stringd.actions.schema import listing, schema
 from stringd.documents import Action, render_text
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.mounts import tool_caller
-from stringd.runtime.pages.action_context import place_of
+from stringd.runtime.pages.action_context import ActionCall, place_of
 from stringd.runtime.pages.action_page import page_of
+from stringd.runtime.pages.provenance import confirmed
 from stringd.runtime.pages.shortcuts import known_shortcuts
 from stringd.runtime.pages.show import current_page, open_app_page, visit
 from stringd.runtime.topics.call import Call
 from stringd.runtime.topics.location import Page
+from stringd.runtime.topics.permission import command_permit, connection_judges
 from stringd.wire.result import Result
 
 _HELP = frozenset({"", "--help", "-h"})
@@ -27,7 +30,8 @@ async def act(call: Call) -> Result:
     action = find_action(page, ident)
     if action is None:
         raise _unknown(page, ident)
-    return await perform(call, page, action, arguments)
+    typed = read_arguments(action, arguments)
+    return await perform(call, ActionCall(page, action, typed, f"/act.{action.id}"))
 
 
 def find_action(page: Page, ident: str) -> Action | None:
@@ -39,22 +43,11 @@ def find_action(page: Page, ident: str) -> Action | None:
     return next((each for name, each in actions.items() if name.casefold() == folded), None)
 
 
-async def perform(
-    call: Call,
-    page: Page,
-    action: Action,
-    arguments: str,
-    label: str | None = None,
-    defaults: dict[str, str] | None = None,
-) -> Result:
-    """Run an action of a page and make the answer a reply. Raises `CommandError`.
-
-    `label` is how the caller names it; `defaults` stand in for variables nobody set.
-    """
-    name = label or f"/act.{action.id}"
-    outcome = await _outcome(call, page, action, arguments, name, defaults)
+async def perform(call: Call, asked: ActionCall) -> Result:
+    """Run an action of a page and make the answer a reply. Raises `CommandError`."""
+    outcome = await _outcome(call, asked)
     if isinstance(outcome, Help):
-        return Result.page(f"Action: {action.id}", schema(action))
+        return Result.page(f"Action: {asked.action.id}", schema(asked.action))
     if isinstance(outcome, ActionText):
         return Result.page("", _shown(call, outcome))
     document = await page_of(outcome)
@@ -63,13 +56,33 @@ async def perform(
     return Result.page(f"{message}\n{document.notice}" if document.notice else message, text)
 
 
-async def run_default(call: Call, action: Action) -> str | None:
-    """What a page's default action answers; None when it cannot run or fails."""
+async def with_default_action(call: Call, result: Result) -> Result:
+    """A page's reply with its default action: what it answers, or how to call it.
+
+    Only an installed app's runs. Of a page of the user's own the reply names it.
+    """
     page = current_page(call)
+    document = page.document
+    action = document.actions.get(document.default_action or "")
+    if action is None:
+        return result
+    default = capabilities(page.provenance).default
+    if default == "is named":
+        message = f"{result.message}\ndefault: /act.{action.id}"
+        return Result.page(message, result.content or "")
+    output = await _run_default(call, page, action) if default == "runs" else None
+    if output is None:
+        return result
+    return Result.page(result.message, f"{result.content}\n\n---\n\n{output}")
+
+
+async def _run_default(call: Call, page: Page, action: Action) -> str | None:
+    """What a page's default action answers; None when it cannot run or fails."""
     if needs_arguments(action):
         return None
+    asked = ActionCall(page, action, read_arguments(action, ""), f"/act.{action.id}")
     try:
-        outcome = await _outcome(call, page, action, "", f"/act.{action.id}")
+        outcome = await _outcome(call, asked, on_open=True)
     except CommandError:
         return None
     if isinstance(outcome, ActionText):
@@ -127,23 +140,20 @@ def _unknown(page: Page, ident: str) -> CommandError:
     )
 
 
-async def _outcome(
-    call: Call,
-    page: Page,
-    action: Action,
-    arguments: str,
-    label: str,
-    defaults: dict[str, str] | None = None,
-) -> Outcome:
-    session = call.session
-    place = place_of(call, page, action, arguments, label, defaults)
+async def _outcome(call: Call, asked: ActionCall, *, on_open: bool = False) -> Outcome:
+    page = asked.page
+    provenance = await confirmed(call, page)
+    if on_open and capabilities(provenance).default != "runs":
+        raise CommandError("FILE_NOT_ALLOWED", command_refusal(provenance))
     caller = ActionCaller(
-        place,
-        session.holding,
-        tool_caller(call, page) if action.method == "MCP" else None,
+        place_of(call, asked, provenance),
+        call.session.holding,
+        tool_caller(call, provenance) if asked.action.method == "MCP" else None,
+        command_permit(call.caller.permission),
+        connection_judges(call.caller.permission),
     )
     try:
-        return await run_action(call.services.engine, action, arguments, caller)
+        return await run_action(call.services.engine, asked.action, asked.arguments, caller)
     except ActionError as error:
         helps = page.requirements is not None and error.setup
         setup = f"\n\nSetup info: /open {page.requirements}" if helps else ""

@@ -22,6 +22,7 @@ from stringd.runtime.shell.keys import key_bytes
 from stringd.runtime.shell.output import USAGE, excerpt
 from stringd.runtime.shell.reply import ShellReply
 from stringd.runtime.shell.shell import Shell
+from stringd.runtime.topics.call import Caller
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class BashCall(NamedTuple):
     settings: "RuntimeSettings"
     session: "Session"
     text: str
-    cwd: str | None
+    caller: Caller
 
     @property
     def shell(self) -> Shell | None:
@@ -60,11 +61,16 @@ class BashCall(NamedTuple):
 
     @property
     def start_directory(self) -> str:
-        return self.cwd or self.session.user.home
+        return self.caller.cwd or self.session.user.home
+
+    async def permitted(self) -> None:
+        """An agent of a run is asked before its text reaches a shell. Raises `CommandError`."""
+        if self.caller.permission is not None:
+            await self.caller.permission.command(self.text)
 
 
 async def bash(
-    settings: "RuntimeSettings", session: "Session", text: str, cwd: str | None
+    settings: "RuntimeSettings", session: "Session", text: str, caller: Caller
 ) -> Result:
     """Answer one message to a bash topic. Raises `CommandError`."""
     if not text.strip():
@@ -74,7 +80,7 @@ async def bash(
     if match is not None:
         handler = _meta_command(match["name"])
         text = match["rest"].removeprefix("\n").removesuffix("\n")
-    call = BashCall(settings, session, text, cwd)
+    call = BashCall(settings, session, text, caller)
     if call.shell is not None:
         call.shell.successor_directory = call.start_directory
     try:
@@ -100,6 +106,7 @@ def bypasses_queue(session: "Session", text: str, waiting: int) -> bool:
 
 async def run(call: BashCall) -> Result:
     """Plain text: the shell's input. The first one starts the shell."""
+    await call.permitted()
     shell = call.shell
     if shell is not None and shell.usable:
         return reply_result(await shell.run(call.text))
@@ -141,10 +148,12 @@ async def close(call: BashCall) -> Result:
 
 
 async def input_(call: BashCall) -> Result:
+    await call.permitted()
     return reply_result(await _live(call).type(call.text.encode(errors="replace") + b"\n"))
 
 
 async def key(call: BashCall) -> Result:
+    await call.permitted()
     return reply_result(await _live(call).type(key_bytes(call.text)))
 
 

@@ -17,6 +17,8 @@ async def exec_(call: Call) -> Result:
     if not command.strip():
         raise CommandError("COMMAND_UNSUPPORTED", "Usage: /exec <command>")
     session = call.session
+    if call.caller.permission is not None:
+        await call.caller.permission.command(command)
     try:
         running = OneShot(
             command,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from stringd.documents import DocumentError, lines_text
-from stringd.runtime.commands.act import run_default
+from stringd.runtime.commands.act import with_default_action
 from stringd.runtime.commands.edit import edit
 from stringd.runtime.commands.edit_target import unquoted
 from stringd.runtime.commands.ls import list_directory
@@ -223,21 +223,6 @@ async def _page_result(call: Call, message: str) -> Result:
     assert location is not None
     result = Result.page(message, await shown(call, location))
     return result if location.block else await with_default_action(call, result)
-
-
-async def with_default_action(call: Call, result: Result) -> Result:
-    """A page's reply followed by what its default action answers, if it has one that runs."""
-    location = call.session.location
-    assert location is not None
-    assert location.page is not None
-    document = location.page.document
-    action = document.actions.get(document.default_action or "")
-    if action is None:
-        return result
-    output = await run_default(call, action)
-    if output is None:
-        return result
-    return Result.page(result.message, f"{result.content}\n\n---\n\n{output}")
 
 
 def _load(call: Call, going: Destination, file: FilePath) -> Page:

@@ -9,7 +9,6 @@ from stringd.runtime.editing.paths import is_directory, locate
 from stringd.runtime.editing.text_file import read_text
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.install import (
-    MAIN_FILE,
     InstallError,
     Origin,
     Package,
@@ -21,6 +20,7 @@ from stringd.runtime.packages.install import (
     package_directory,
     remove,
 )
+from stringd.runtime.packages.installed import MAIN_FILE
 from stringd.runtime.packages.mcp_app import Mount
 from stringd.runtime.packages.mcp_servers import stop_app
 from stringd.runtime.packages.mounts import mount_server, read_header
@@ -38,6 +38,10 @@ _USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>
 _MCP_USAGE: Final = """Usage: /install --mcp <name> -- <command…>
        /install --mcp <name> <url> [-H "Name: value"] …"""
 _UNINSTALL_USAGE: Final = "Usage: /uninstall <name>"
+_UNCONFIRMED: Final = (
+    "A program that this daemon started installed it: it has no secrets and runs no commands "
+    "until you type the same /install in your own terminal."
+)
 _SWITCHES: Final = ("app", "tool", "link")
 
 
@@ -61,6 +65,7 @@ async def install(call: Call) -> Result:
     try:
         if wanted.link and not is_web(source):
             raise InstallError("--link requires an http(s) URL source.")
+        await _permitted(call, "install")
         if is_web(source) or source.startswith("gh:"):
             return await _install_web(call, source, wanted)
         return await _install_local(call, source, wanted)
@@ -71,6 +76,12 @@ async def install(call: Call) -> Result:
         raise InstallError(error.message, code) from error
 
 
+async def _permitted(call: Call, verb: str) -> None:
+    """An agent of a run is asked before packages change. Raises `CommandError`."""
+    if call.caller.permission is not None:
+        await call.caller.permission.change(f"/{verb} {call.argument}")
+
+
 async def uninstall(call: Call) -> Result:
     """Remove a package and close the topics that show it; what it stored stays."""
     given = tokens(call.argument)
@@ -78,6 +89,7 @@ async def uninstall(call: Call) -> Result:
         return Result.done(_UNINSTALL_USAGE)
     if not given:
         raise CommandError("COMMAND_UNSUPPORTED", _UNINSTALL_USAGE)
+    await _permitted(call, "uninstall")
     name = given[0].removeprefix("app:").removeprefix("tool:")
     home = call.session.user.home
     entry = await asyncio.to_thread(remove, home, name)
@@ -105,7 +117,9 @@ async def _install_server(call: Call) -> Result:
     if not named or len(named) > 2 or bool(command) == bool(url) or (command and headers):
         raise InstallError(_MCP_USAGE)
     mount = Mount(tuple(command), url, headers=headers, cwd=call.cwd if command else None)
-    package = await mount_server(call, named[0], mount)
+    await _permitted(call, "install")
+    confirmed = await call.caller.is_the_owner()
+    package = await mount_server(call, named[0], mount, confirmed=confirmed)
     path = package_directory(call.session.user.home, package.name) / MAIN_FILE
     return _installed(call, package, path)
 
@@ -140,6 +154,7 @@ async def _install_local(call: Call, source: str, wanted: Wanted) -> Result:
     document = parse(text.text, file.path.as_uri())
     shown = call.session.shown(source) if source.startswith("file://") else source
     package = describe(document, Origin(shown, str(main)), stem, wanted)
+    package = package._replace(confirmed=await call.caller.is_the_owner())
     home = call.session.user.home
     if main.is_relative_to(package_directory(home, package.name)):
         raise InstallError(f"{package.label} is installed from {shown} already.")
@@ -151,6 +166,7 @@ async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
     place = github_path(source)
     found = await (fetch_web(call, source) if place is None else fetch_github(call, place))
     package = describe(found.document, Origin(source, source), found.file_name, wanted)
+    package = package._replace(confirmed=await call.caller.is_the_owner())
     home = call.session.user.home
     if wanted.link or found.link:
         await asyncio.to_thread(install_link, home, package, source)
@@ -170,7 +186,8 @@ def _installed(call: Call, package: Package, path: Path) -> Result:
 
 def _report(first: str, package: Package, path: str) -> Result:
     use = f"/open {package.label}" if package.kind == "app" else f"/{package.label}"
-    return Result.done(f"{first}\n  Source: {package.origin.typed}\n  Path: {path}\nUse: {use}")
+    text = f"{first}\n  Source: {package.origin.typed}\n  Path: {path}\nUse: {use}"
+    return Result.done(text if package.confirmed else f"{text}\n{_UNCONFIRMED}")
 
 
 async def _close_topics(call: Call, name: str, uri: str, directory: Path) -> list[str]:

@@ -1,16 +1,34 @@
 """`/set`: session `{variables}` and persistent `$VARIABLES`."""
 
+from collections.abc import Awaitable
+
 from stringd.runtime.topics.call import Call
 from stringd.runtime.variables import scopes
 from stringd.runtime.variables.assignments import Assignment, parse_assignments
 from stringd.wire.result import Result
 
 
-def set_(call: Call) -> Result:
+def set_(call: Call) -> Result | Awaitable[Result]:
     """List the variables of this topic, or assign some; all or none are applied."""
     if not call.argument.strip() and not (call.body or "").strip():
         return _listing(call)
     assignments = parse_assignments(call.argument, call.body)
+    names = [item.name for item in assignments if item.persistent]
+    if names and call.caller.permission is not None:
+        return _assign_if_permitted(call, assignments, names)
+    return _assign(call, assignments)
+
+
+async def _assign_if_permitted(
+    call: Call, assignments: list[Assignment], names: list[str]
+) -> Result:
+    """Where requests go may depend on a stored variable, so an agent of a run is asked."""
+    assert call.caller.permission is not None
+    await call.caller.permission.change(f"/set {', '.join(f'${name}' for name in names)}")
+    return _assign(call, assignments)
+
+
+def _assign(call: Call, assignments: list[Assignment]) -> Result:
     kept = {item.name: item.value for item in assignments if item.persistent}
     scope = None
     if kept:
@@ -18,9 +36,9 @@ def set_(call: Call) -> Result:
         use_keyring = call.services.settings.use_keyring
         place = scopes.store(session.user.home, session.topic, kept, use_keyring=use_keyring)
         scope = place.name
-    call.session.variables.update(
-        (item.name, item.value) for item in assignments if not item.persistent
-    )
+    for item in assignments:
+        if not item.persistent:
+            call.session.assign(item.name, item.value)
     return Result.done("\n".join(_echo(call, item, scope) for item in assignments))
 
 

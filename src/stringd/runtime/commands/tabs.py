@@ -28,6 +28,7 @@ async def open_in_tab(call: Call, text: str, open_: Open) -> Result:
     try:
         session = call.topics.session(slot)
         session.variables.update(call.session.variables)
+        session.variable_owners.update(call.session.variable_owners)
         line = call.line._replace(argument=address)
         outcome = open_(call._replace(session=session, line=line))
         result = outcome if isinstance(outcome, Result) else await outcome

@@ -1,24 +1,26 @@
 """`/tool:<name>`: an action of another document, without leaving this one."""
 
+import os
 import re
 from pathlib import Path
 from typing import Final
 
+from stringd.actions.binding import read_arguments
 from stringd.actions.schema import listing
-from stringd.documents import Document, EnvVariable, parse, parse_flags
+from stringd.documents import EnvVariable, parse, parse_flags
 from stringd.runtime.commands.act import argument_text, find_action, perform
-from stringd.runtime.editing.text_file import decode
+from stringd.runtime.editing.text_file import decode, digest
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.installed import installed
+from stringd.runtime.pages.action_context import ActionCall, stored_names
 from stringd.runtime.pages.load import load_file
+from stringd.runtime.pages.provenance import SHARED_TOOLS, provenance_of
 from stringd.runtime.pages.target import WebAddress, resolve
 from stringd.runtime.pages.web import load_web
 from stringd.runtime.topics.call import Call
-from stringd.runtime.topics.location import Page
-from stringd.runtime.variables import scopes
+from stringd.runtime.topics.location import Page, SourceFile
 from stringd.wire.result import Result
 
-SHARED_TOOLS: Final = "~/.string/tools"
 _NAME: Final = re.compile(r"tool:([A-Za-z0-9_-]+)(?:\.([A-Za-z0-9_-]+))?", re.IGNORECASE)
 
 
@@ -46,8 +48,9 @@ async def tool(call: Call) -> Result:
             "NOT_FOUND", f'Action "{ident}" not found in tool:{name}. Available: {names}'
         )
     label = f"/tool:{name}.{action.id}" if asked else f"/tool:{name}"
-    defaults = {} if parse_flags(arguments).help else _defaults(call, page.document)
-    return await perform(call, page, action, arguments, label, defaults)
+    typed = read_arguments(action, arguments)
+    defaults = {} if typed.flags.help else _defaults(call, page)
+    return await perform(call, ActionCall(page, action, typed, label, defaults))
 
 
 async def _find(call: Call, name: str) -> Page | None:
@@ -67,27 +70,29 @@ def _in_folders(call: Call, name: str) -> Page | None:
     own = Path(call.session.user.home) / "tools"
     shared = Path(SHARED_TOOLS).expanduser()
     for path in (own / f"{name}.md", shared / f"{name}.md"):
-        page = _load(path)
+        page = _load(call, path)
         if page is not None:
             return page
     for path in sorted(own.glob("*.md")):
-        page = _load(path)
+        page = _load(call, path)
         if page is not None and page.document.frontmatter.get("name") == name:
             return page
     return None
 
 
-def _load(path: Path) -> Page | None:
+def _load(call: Call, path: Path) -> Page | None:
     try:
-        return Page(parse(decode(path.read_bytes()), path.as_uri()))
+        data = path.read_bytes()
     except OSError:
         return None
+    sources = (SourceFile(os.path.realpath(path), digest(data).hex()),)
+    return Page(parse(decode(data), path.as_uri()), provenance_of(call, sources), sources)
 
 
-def _defaults(call: Call, document: Document) -> dict[str, str]:
+def _defaults(call: Call, page: Page) -> dict[str, str]:
     """Values for declared variables nobody set. Raises `CommandError` for one without any."""
-    held = scopes.visible(call.session.user.home, call.session.topic)
-    missing = [each for each in document.env if each.name not in held]
+    held = stored_names(call, page.provenance)
+    missing = [each for each in page.document.env if each.name not in held]
     for variable in missing:
         if variable.default is None:
             raise _required(variable)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
 
 
+RECORD_FILE: Final = "packages/.installed.json"
+"""In a home: what was installed there. It decides what may be run, so no file command writes it."""
 _SHORT: Final = 255
 """No file system is known that would not take names, or paths, of this many bytes."""
 _WEB_ADDRESS: Final = re.compile(r"(?:https?|chanflow)://", re.IGNORECASE)
@@ -54,14 +56,14 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     _check_length(path)
     real = os.path.realpath(path)
     home = os.path.realpath(call.session.user.home)
-    if _is_own_data(call, real, home):
+    if real == f"{home}/{RECORD_FILE}" or _is_own_data(call, real, home):
         raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
     if holds_variables(home, real):
         raise CommandError(
             "FILE_NOT_ALLOWED",
             f"Path holds stored variables: {typed}\nRecovery: /set lists and changes them.",
         )
-    if not _within(real, home) and not any(_within(real, root) for root in _roots(call)):
+    if not is_within(real, home) and not any(is_within(real, root) for root in _roots(call)):
         # A file is allowed through its directory, so that its neighbours come along.
         wanted = Path(real) if is_directory(Path(real)) else Path(real).parent
         raise CommandError(
@@ -149,8 +151,8 @@ def _explicitly_relative(typed: str) -> bool:
 def _is_own_data(call: "Call", real: str, home: str) -> bool:
     """Whether a path is the daemon's. A home that was put inside its directory stays a home."""
     data = call.services.data_root
-    nested = home != data and _within(home, data)
-    return _within(real, data) and not (nested and _within(real, home))
+    nested = home != data and is_within(home, data)
+    return is_within(real, data) and not (nested and is_within(real, home))
 
 
 def _roots(call: "Call") -> Iterator[str]:
@@ -161,6 +163,6 @@ def _roots(call: "Call") -> Iterator[str]:
         yield os.path.realpath(call.cwd)
 
 
-def _within(path: str, root: str) -> bool:
+def is_within(path: str, root: str) -> bool:
     """Whether a resolved path is a directory or lies in it, component by component."""
     return path == root or path.startswith(root if root.endswith("/") else f"{root}/")

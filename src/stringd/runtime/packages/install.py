@@ -5,6 +5,7 @@ A package is a directory `<home>/packages/<name>` with a `string.md`, and an ent
 
 import os
 import re
+import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -16,11 +17,18 @@ import msgspec
 
 from stringd.documents import Document, parse
 from stringd.runtime.errors import CommandError
-from stringd.runtime.packages.installed import Kind, installed, register, unregister
+from stringd.runtime.packages import record
+from stringd.runtime.packages.installed import (
+    MAIN_FILE,
+    PACKAGES,
+    Kind,
+    installed,
+    register,
+    unregister,
+)
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.system.files import held, make_private_directory, write_atomically
 
-MAIN_FILE: Final = "string.md"
 ORIGIN_FILE: Final = ".origin.json"
 MAX_FILES: Final = 5000
 MAX_BYTES: Final = 200 * 1024 * 1024
@@ -42,6 +50,8 @@ class Origin(NamedTuple):
 
     typed: str
     identity: str
+    again: str | None = None
+    """What `/install` takes to install it once more, if that is not its identity."""
 
 
 class Wanted(NamedTuple):
@@ -59,6 +69,8 @@ class Package(NamedTuple):
     kind: Kind
     origin: Origin
     document: Document
+    confirmed: bool = True
+    """Whether the owner's word stands behind its installation."""
 
     @property
     def label(self) -> str:
@@ -130,7 +142,7 @@ def _same(home: str, package: Package, uri: str) -> bool:
 
 
 def package_directory(home: str, name: str) -> Path:
-    return Path(home) / "packages" / name
+    return Path(home) / PACKAGES / name
 
 
 def install_folder(home: str, package: Package, main: Path) -> Path:
@@ -162,6 +174,7 @@ def install_link(home: str, package: Package, url: str) -> None:
     """Register an address without copying anything. Raises `InstallError`."""
     with _alone(home):
         check_collision(home, package)
+        record.strike(home, package.name)
         register(home, package.kind, package.name, url)
 
 
@@ -171,6 +184,7 @@ def remove(home: str, name: str) -> tuple[Kind, str] | None:
         return None
     with _alone(home):
         entry = unregister(home, name)
+        record.strike(home, name)
         if entry is not None:
             shutil.rmtree(package_directory(home, name), ignore_errors=True)
     return entry
@@ -187,7 +201,7 @@ def check_paths(names: list[str]) -> None:
 @contextmanager
 def _alone(home: str) -> Iterator[None]:
     """Packages of a home come and go one after another. Raises `InstallError`."""
-    directory = Path(home) / "packages"
+    directory = Path(home) / PACKAGES
     try:
         make_private_directory(directory)
     except OSError as error:
@@ -224,6 +238,11 @@ def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -
         raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
     _discard(retired)
     main = final / MAIN_FILE
+    source = package.origin.again or shlex.quote(package.origin.identity)
+    try:
+        record.keep(home, package.name, final, source, confirmed=package.confirmed)
+    except OSError as error:
+        raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
     register(home, package.kind, package.name, main.as_uri())
     return main
 

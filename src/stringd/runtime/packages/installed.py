@@ -1,7 +1,7 @@
 """Installed apps and tools: `apps` and `tools` in the user's `config.json`."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -9,6 +9,11 @@ from stringd.runtime.errors import CommandError
 from stringd.runtime.variables.json_file import changing
 
 Kind = Literal["app", "tool"]
+KINDS: Final[tuple[Kind, ...]] = ("app", "tool")
+PACKAGES: Final = "packages"
+"""The directory of a home in which `/install` puts packages."""
+MAIN_FILE: Final = "string.md"
+"""The document a package is opened with."""
 
 
 def installed(home: str, kind: Kind) -> dict[str, str]:

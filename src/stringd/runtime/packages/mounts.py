@@ -3,8 +3,8 @@
 import asyncio
 import os
 import re
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -13,19 +13,22 @@ import msgspec
 from stringd.actions.cli import command_environment
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.place import Value
+from stringd.actions.provenance import InstalledApp, McpResource, Provenance
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask
 from stringd.actions.templates import Variable, cut
 from stringd.documents import parse
+from stringd.net.fetch import FetchError
 from stringd.net.mcp_client import McpError, ServerSpec
 from stringd.runtime.errors import CommandError
+from stringd.runtime.packages import record
 from stringd.runtime.packages.install import (
-    MAIN_FILE,
     Origin,
     Package,
     install_files,
     package_directory,
     package_name,
 )
+from stringd.runtime.packages.installed import MAIN_FILE
 from stringd.runtime.packages.mcp_app import (
     MOUNT_FILE,
     SCHEME,
@@ -56,7 +59,9 @@ if TYPE_CHECKING:
 _HEADER: Final = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[^\r\n\0]*)")
 
 
-async def mount_server(call: "Call", raw_name: str, mount: Mount) -> Package:
+async def mount_server(
+    call: "Call", raw_name: str, mount: Mount, *, confirmed: bool = True
+) -> Package:
     """Start a server once, write down what it offers, and install it as an app.
 
     Raises `CommandError`.
@@ -77,7 +82,8 @@ async def mount_server(call: "Call", raw_name: str, mount: Mount) -> Package:
     )
     text = document_of(name, mount)
     source = mount.url or " ".join(mount.command)
-    package = Package(name, "app", Origin(source, f"mcp {source}"), parse(text))
+    again = f"--mcp {name} {mount.url or f'-- {shlex.join(mount.command)}'}"
+    package = Package(name, "app", Origin(source, f"mcp {source}", again), parse(text), confirmed)
     home = call.session.user.home
     content = msgspec.json.format(msgspec.json.encode(mount), indent=2)
     files = {MAIN_FILE: text.encode(), MOUNT_FILE: content}
@@ -91,14 +97,14 @@ def read_header(text: str) -> tuple[str, str] | None:
     return (match["name"], match["value"]) if match else None
 
 
-def tool_caller(call: "Call", page: Page) -> "ToolCaller | None":
-    """Who calls the tools of a mounted page; None when the page is no mount of this user."""
-    name = _mounted_name(call, page)
-    if name is None:
+def tool_caller(call: "Call", provenance: Provenance) -> "ToolCaller | None":
+    """Who calls the tools of a mounted page; None when the page is not an installed app's."""
+    if not isinstance(provenance, InstalledApp):
         return None
+    name = provenance.name
 
     async def ask(tool: str, values: Mapping[str, Value]) -> str:
-        mount = _mount(call, name)
+        mount = await _mount(call, name)
         info = mount.tools.get(tool)
         if info is None:
             raise ActionError("NOT_FOUND", f"The server of app:{name} has no tool {tool}.")
@@ -113,13 +119,13 @@ async def open_resource(call: "Call", uri: str) -> Page:
     """The page of a server's resource. Raises `CommandError`."""
     name, _, resource = uri.removeprefix(SCHEME).partition("/")
     try:
-        mount = _mount(call, name)
+        mount = await _mount(call, name)
         known = {each.uri: each.uri for each in mount.resources}
         wanted = known.get(resource) or unquote(resource)
         text = await _use(call, name, mount, lambda client: read_resource(client, wanted))
     except ActionError as error:
         raise CommandError(error.code, error.message) from error
-    return Page(parse(str(text), uri))
+    return Page(parse(str(text), uri), McpResource(name))
 
 
 async def _described(client: "Client") -> Any:
@@ -146,6 +152,7 @@ async def _use(
         spec = ServerSpec("http", url=mount.url, headers=headers)
     if call.services.settings.show_secrets:
         mask = NOTHING_HIDDEN
+    await _permitted(call, mount)
     limit = call.services.settings.cli_action_timeout
     try:
         answer = await call.services.mcp.use(key, spec, ask, limit)
@@ -153,6 +160,25 @@ async def _use(
         failure = action_error(error, limit)
         raise ActionError(failure.code, mask(failure.message)) from error
     return mask(answer) if isinstance(answer, str) else answer
+
+
+async def _permitted(call: "Call", mount: Mount) -> None:
+    """An agent of a run is asked before a server is started or a private address is connected to.
+
+    Raises `CommandError` or `ActionError`.
+    """
+    permission = call.caller.permission
+    if permission is None:
+        return
+    if mount.url is None:
+        await permission.command(shlex.join(mount.command))
+        return
+    try:
+        target = await call.services.fetcher.resolve(mount.url)
+    except FetchError as error:
+        raise ActionError("LOAD_ERROR", f"Cannot reach the MCP server: {error}") from error
+    if target.reach != "public":
+        await permission.address(mount.url, target.addresses[0])
 
 
 def _headers(mount: Mount, variables: Mapping[str, str], app: str) -> tuple[dict[str, str], Mask]:
@@ -177,17 +203,13 @@ def _headers(mount: Mount, variables: Mapping[str, str], app: str) -> tuple[dict
     return filled, Mask(variables[name] for name in named)
 
 
-def _mounted_name(call: "Call", page: Page) -> str | None:
-    """The package a page is the main file of, if it lies where this user's packages are."""
-    path = page.path
-    packages = Path(call.session.user.home) / "packages"
-    if path is None or path.name != MAIN_FILE or path.parent.parent != packages:
-        return None
-    return path.parent.name
-
-
-def _mount(call: "Call", name: str) -> Mount:
-    path = package_directory(call.session.user.home, name) / MOUNT_FILE
+async def _mount(call: "Call", name: str) -> Mount:
+    """What is mounted as an app, if that is still what was installed. Raises `ActionError`."""
+    home = call.session.user.home
+    path = package_directory(home, name) / MOUNT_FILE
+    standing = await asyncio.to_thread(record.whole, os.path.realpath(home), name)  # noqa: ASYNC240
+    if standing.state != "intact" and path.exists():
+        raise ActionError("FILE_NOT_ALLOWED", f"Not started: {record.why_not(standing)}")
     try:
         return msgspec.json.decode(path.read_bytes(), type=Mount)
     except (OSError, msgspec.DecodeError) as error:

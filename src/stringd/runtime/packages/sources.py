@@ -11,7 +11,9 @@ import msgspec
 from stringd.documents import Document, parse
 from stringd.documents.addresses import joined
 from stringd.net.fetch import Fetched, FetchError, FetchRequest
-from stringd.runtime.packages.install import MAIN_FILE, InstallError, check_paths
+from stringd.runtime.packages.install import InstallError, check_paths
+from stringd.runtime.packages.installed import MAIN_FILE
+from stringd.runtime.topics.permission import connection_judges
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -179,7 +181,12 @@ async def _fetch(
     call: "Call", url: str, headers: Mapping[str, str], *, may_be_private: bool = True
 ) -> Fetched:
     request = FetchRequest(
-        "GET", url, headers, timeout=_FETCH_SECONDS, may_be_private=may_be_private
+        "GET",
+        url,
+        headers,
+        timeout=_FETCH_SECONDS,
+        may_be_private=may_be_private,
+        judges=connection_judges(call.caller.permission),
     )
     try:
         answer = await call.services.fetcher.fetch(request)

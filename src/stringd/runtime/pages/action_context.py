@@ -1,56 +1,92 @@
 """What an action is told about the topic it is called from."""
 
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from stringd.actions.errors import ActionError
-from stringd.actions.place import ActionContext
+from stringd.actions.errors import ActionError, payload_error
+from stringd.actions.place import ActionContext, Names, Value
+from stringd.actions.provenance import (
+    HomeFile,
+    InstalledApp,
+    Provenance,
+    capabilities,
+    owner,
+)
 from stringd.runtime.editing.paths import locate, standing_directory
 from stringd.runtime.errors import CommandError
+from stringd.runtime.pages.provenance import WORK_DIRECTORY
+from stringd.runtime.pages.saving import check_saving
 from stringd.runtime.pages.shortcuts import known_shortcuts, resolve_shortcut
+from stringd.runtime.topics.owned import OwnedValues
 from stringd.runtime.variables import scopes
 from stringd.system import safe_open
 from stringd.system.files import make_private_directory
 
 if TYPE_CHECKING:
+    from stringd.actions.binding import Arguments
     from stringd.documents import Action
     from stringd.runtime.topics.call import Call
     from stringd.runtime.topics.location import Page
 
-WORK_DIRECTORY = ".string-work"
+
+class ActionCall(NamedTuple):
+    """An action somebody called: `label` is how they named it.
+
+    `defaults` stand in for variables nobody set.
+    """
+
+    page: "Page"
+    action: "Action"
+    arguments: "Arguments"
+    label: str
+    defaults: Mapping[str, str] = {}
 
 
-def place_of(
-    call: "Call",
-    page: "Page",
-    action: "Action",
-    arguments: str,
-    label: str,
-    defaults: dict[str, str] | None = None,
-) -> ActionContext:
-    """The place a call of `action` is made from. `defaults` stand in for unset variables."""
-    session = call.session
-    home = session.user.home
-    document = page.document
-    stored = {**(defaults or {}), **scopes.visible(home, session.topic)}
+def place_of(call: "Call", asked: ActionCall, provenance: Provenance) -> ActionContext:
+    """The place an action is called from; `provenance` is that of its page by now."""
     return ActionContext(
-        label=label,
-        uri=page.uri,
-        directory=page.path.parent if page.path else Path(home),
-        variables=session.variables,
-        value_shortcuts=session.value_shortcuts,
-        context=_context(call, page, arguments, _uses_work_directory(action)),
-        stored=stored,
-        declared=frozenset({*document.requires, *(each.name for each in document.env)}),
-        in_app=session.topic.type == "app",
-        shortcut=lambda name: resolve_shortcut(session, name),
-        shortcut_names=lambda: known_shortcuts(session),
-        read_file=lambda path, limit: read_named(call, path, limit),
-        write_file=lambda path, data: write_named(call, path, data),
+        asked.label,
+        asked.page.uri,
+        asked.page.directory or Path(call.session.user.home),
+        provenance,
+        _names(call, asked, provenance),
+        TopicAccess(call, provenance, asked.arguments.typed),
     )
 
 
-def _context(call: "Call", page: "Page", arguments: str, make_work: bool) -> dict[str, str]:
+def stored_names(call: "Call", provenance: Provenance) -> dict[str, str]:
+    """The `$NAMES` of the user that a document may use.
+
+    What an app's topic keeps is for that app alone, whatever else is opened there.
+    """
+    home, topic = call.session.user.home, call.session.topic
+    if capabilities(provenance).names == "none":
+        return {}
+    app = None
+    if isinstance(provenance, InstalledApp):
+        app = provenance.name
+    elif isinstance(provenance, HomeFile):
+        app = provenance.app
+    own = topic.type == "app" and topic.name.partition(":")[0] == app
+    return scopes.visible(home, topic) if own else scopes.shared(home)
+
+
+def _names(call: "Call", asked: ActionCall, provenance: Provenance) -> Names:
+    session, document = call.session, asked.page.document
+    held = OwnedValues(session.variables, session.variable_owners, owner(provenance))
+    context = {"ARGS": asked.arguments.text}
+    if capabilities(provenance).names != "none":
+        context |= _whereabouts(call, asked.page, make_work=_uses_work_directory(asked.action))
+    return Names(
+        held,
+        context,
+        {**asked.defaults, **stored_names(call, provenance)},
+        frozenset({*document.requires, *(each.name for each in document.env)}),
+    )
+
+
+def _whereabouts(call: "Call", page: "Page", *, make_work: bool) -> dict[str, str]:
     session = call.session
     location = session.location
     here = session.document_directory()
@@ -61,8 +97,7 @@ def _context(call: "Call", page: "Page", arguments: str, make_work: bool) -> dic
         "CURRENT_URI": location.uri if location else "",
         "CURRENT_TARGET": str(session.topic),
         "CURRENT_BLOCK": (location.block if location else None) or "",
-        "ARGS": arguments,
-        "STRING_APP_DIR": str(page.path.parent if page.path else here or ""),
+        "STRING_APP_DIR": str(page.directory or here or ""),
         "STRING_WORK_DIR": _work_directory(call, make=make_work),
     }
 
@@ -87,8 +122,53 @@ def _work_directory(call: "Call", *, make: bool) -> str:
     return str(path)
 
 
+class TopicAccess:
+    """What the actions of a document may touch of the topic they are called in."""
+
+    def __init__(self, call: "Call", provenance: Provenance, typed: frozenset[str]) -> None:
+        self._call = call
+        self._provenance = provenance
+        self._typed = typed
+        session = call.session
+        self.value_shortcuts: MutableMapping[str, Value] = OwnedValues(
+            session.value_shortcuts, session.shortcut_owners, owner(provenance)
+        )
+
+    @property
+    def in_app(self) -> bool:
+        return self._call.session.topic.type == "app"
+
+    def shortcut(self, name: str) -> Value | None:
+        return resolve_shortcut(self._call.session, name, self.value_shortcuts)
+
+    def shortcut_names(self) -> list[str]:
+        return known_shortcuts(self._call.session, self.value_shortcuts)
+
+    def read_file(self, path: str, limit: int) -> bytes:
+        """The bytes of a file the caller named. Raises `ActionError`."""
+        if capabilities(self._provenance).names == "none" and path not in self._typed:
+            # Else a field's default could name a file that nobody meant to send.
+            raise payload_error(f"cannot read {path}: this page reads only files that you name")
+        return read_named(self._call, path, limit)
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a file a template named, whole or not at all. Raises `ActionError`."""
+        try:
+            file = locate(self._call, path)
+            check_saving(self._call, self._provenance, file)
+            safe_open.make_folders(file.real.parent)
+            safe_open.replace_file(file.real, data)
+        except CommandError as error:
+            raise ActionError(error.code or "INTERNAL_ERROR", error.message) from error
+        except safe_open.NotAFileError as error:
+            kind = "a directory" if error.is_directory else "not a regular file"
+            raise ActionError("INTERNAL_ERROR", f"{path} is {kind}") from error
+        except OSError as error:
+            raise ActionError("INTERNAL_ERROR", error.strerror or str(error)) from error
+
+
 def read_named(call: "Call", path: str, limit: int) -> bytes:
-    """The bytes of a file a caller named. Raises `ActionError`."""
+    """The bytes of a file somebody typed the name of. Raises `ActionError`."""
     try:
         file_path = locate(call, path)
     except CommandError as error:
@@ -105,21 +185,6 @@ def read_named(call: "Call", path: str, limit: int) -> bytes:
         ) from error
     except OSError as error:
         raise _unreadable(path, error, file_path.hint) from error
-
-
-def write_named(call: "Call", path: str, data: bytes) -> None:
-    """Write a file an action's template named, whole or not at all. Raises `ActionError`."""
-    try:
-        file = locate(call, path)
-        safe_open.make_folders(file.real.parent)
-        safe_open.replace_file(file.real, data)
-    except CommandError as error:
-        raise ActionError(error.code or "INTERNAL_ERROR", error.message) from error
-    except safe_open.NotAFileError as error:
-        kind = "a directory" if error.is_directory else "not a regular file"
-        raise ActionError("INTERNAL_ERROR", f"{path} is {kind}") from error
-    except OSError as error:
-        raise ActionError("INTERNAL_ERROR", error.strerror or str(error)) from error
 
 
 def _unreadable(path: str, error: OSError, hint: str | None = None) -> ActionError:

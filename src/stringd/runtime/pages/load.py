@@ -21,7 +21,8 @@ from stringd.documents.addresses import joined
 from stringd.runtime.editing.paths import FilePath, is_directory, is_file, locate
 from stringd.runtime.editing.text_file import digest, read_text
 from stringd.runtime.errors import CommandError
-from stringd.runtime.topics.location import Page, is_web, path_of
+from stringd.runtime.pages.provenance import provenance_of
+from stringd.runtime.topics.location import Page, SourceFile, is_web, path_of
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -41,11 +42,18 @@ def load_file(call: "Call", file: FilePath, *, again: bool = False) -> Page:
     if not again:
         call.session.seen_files.saw(file.real, loaded.digest)
     document = loaded.document
+    sources = [SourceFile(str(file.real), loaded.digest.hex())]
     if document.includes:
-        document = _compiled(call, file, document)
+        document = _compiled(call, file, document, sources)
     _check_version(document)
     menus = {name: _menu(call, document, name, path) for name, path in document.menus.items()}
-    return Page(document, menus, requirements=_requirements(file.path, document))
+    return Page(
+        document,
+        provenance_of(call, tuple(sources)),
+        tuple(sources),
+        menus,
+        requirements=_requirements(file.path, document),
+    )
 
 
 def include_from_files(call: "Call", path: str, base: str) -> Included | IncludeFailure:
@@ -144,8 +152,11 @@ def _check_version(document: Document) -> None:
         )
 
 
-def _compiled(call: "Call", file: FilePath, document: Document) -> Document:
-    """A document with a source directory beside it: its include lines become blocks."""
+def _compiled(call: "Call", file: FilePath, document: Document, read: list[SourceFile]) -> Document:
+    """A document with a source directory beside it: its include lines become blocks.
+
+    `read` takes every file whose text becomes part of the document.
+    """
     sources = file.path.with_name(f"{file.path.name}.source")
     if not is_directory(sources):
         sources = file.path.with_suffix(".source")
@@ -154,23 +165,25 @@ def _compiled(call: "Call", file: FilePath, document: Document) -> Document:
 
     def load(include: Include) -> str:
         if not include.path:
-            return _source_text(call, sources / f"{include.id}.md")
+            return _source_text(call, sources / f"{include.id}.md", read)
         part = Path(normpath(file.path.parent / include.file))
         inside = Path(realpath(file.path.parent)) in Path(realpath(part)).parents
         if not inside:
             raise CommandError(
                 "FILE_NOT_ALLOWED", f"Include leaves the document's directory: {include.path}"
             )
-        return _source_text(call, part)
+        return _source_text(call, part, read)
 
     return parse(inline_sources(document, load), document.uri, original=document.source)
 
 
-def _source_text(call: "Call", part: Path) -> str:
+def _source_text(call: "Call", part: Path, read: list[SourceFile]) -> str:
     """One source file of a document; a missing one is made, empty, for its author to fill."""
     located = locate(call, str(part))
     try:
-        return read_text(located).text
+        found = read_text(located)
+        read.append(SourceFile(str(located.real), digest(found.data).hex()))
+        return found.text
     except CommandError as error:
         if error.code != "NOT_FOUND":
             raise

@@ -3,36 +3,45 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stringd.runtime.topics.location import Page
     from stringd.runtime.topics.session import Session, ShortcutValue
 
 
-def resolve_shortcut(session: "Session", name: str) -> "ShortcutValue | None":
+def resolve_shortcut(
+    session: "Session", name: str, values: "Mapping[str, ShortcutValue] | None" = None
+) -> "ShortcutValue | None":
     """What `@name` stands for: page, action answers, last rendering, menus; None if unknown.
 
-    Targets are as the document writes them; those of menus are absolute.
+    Targets are as the document writes them; those of menus are absolute. `values` are the answers
+    to look among, by default all.
     """
+    values = session.value_shortcuts if values is None else values
     page = session.location.page if session.location else None
     if page is None:
-        return session.value_shortcuts.get(name)
+        return values.get(name)
     ident = name.removeprefix("page.")
     shortcut = page.document.shortcuts.get(ident)
     if shortcut is not None:
         return shortcut.target
-    if name in session.value_shortcuts:
-        return session.value_shortcuts[name]
+    if name in values:
+        return values[name]
     if ident in session.auto_shortcuts:
         return session.auto_shortcuts[ident]
     return _menu_target(page, name)
 
 
-def known_shortcuts(session: "Session") -> list[str]:
+def known_shortcuts(
+    session: "Session", values: "Mapping[str, ShortcutValue] | None" = None
+) -> list[str]:
     """Every name `resolve_shortcut` knows, in the order it looks, without `@`."""
+    values = session.value_shortcuts if values is None else values
     page = session.location.page if session.location else None
     if page is None:
-        return list(session.value_shortcuts)
+        return list(values)
     menus = (entry.id for menu in page.menus.values() for entry in menu.entries)
-    names = (*page.document.shortcuts, *session.value_shortcuts, *session.auto_shortcuts, *menus)
+    names = (*page.document.shortcuts, *values, *session.auto_shortcuts, *menus)
     return list(dict.fromkeys(names))
 
 

@@ -4,17 +4,18 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from stringd.actions.provenance import capabilities
 from stringd.documents import Included, IncludeFailure, render
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.mcp_app import SCHEME
 from stringd.runtime.packages.mounts import open_resource
+from stringd.runtime.pages.action_context import stored_names
 from stringd.runtime.pages.load import include_from_files, load_file
 from stringd.runtime.pages.target import WebAddress, resolve
 from stringd.runtime.pages.web import included_web, load_web, reload_web, with_web_parts
 from stringd.runtime.topics.location import Location, Page, is_web, path_of
-from stringd.runtime.variables import scopes
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -150,5 +151,7 @@ def missing_variables(call: "Call", page: Page) -> list[str]:
     wanted = page.document.requires
     if not wanted:
         return []
-    held = scopes.visible(call.session.user.home, call.session.topic)
+    if capabilities(page.provenance).names == "none":
+        return []
+    held = stored_names(call, page.provenance)
     return [name for name in wanted if name not in held]

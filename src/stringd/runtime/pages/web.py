@@ -8,6 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
+from stringd.actions.hosts import origin_of
+from stringd.actions.provenance import WebPage
 from stringd.documents import (
     Document,
     Included,
@@ -31,6 +33,7 @@ from stringd.runtime.topics.location import (
     is_web,
     read_manifest,
 )
+from stringd.runtime.topics.permission import connection_judges
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -61,16 +64,16 @@ class PageSource(NamedTuple):
         """
         part = self.manifest.find(url) if self.manifest else None
         if part is not None:
-            return Included(url, await self.text(url, part)), not self.may_be_private
+            return Included(url, (await self.text(url, part))[0]), not self.may_be_private
         answer = await self.get(url)
         return Included(answer.url, answer.text().removeprefix("\ufeff")), answer.public
 
-    async def text(self, url: str, part: Part) -> str:
-        """The text of a file the manifest lists. Raises `CommandError`."""
+    async def text(self, url: str, part: Part) -> tuple[str, str]:
+        """The text of a file the manifest lists, and where it came from. Raises `CommandError`."""
         if part.content is not None:
-            return part.content
+            return part.content, url
         answer = await self.get(resolved(url, part.url or ""))
-        return answer.text().removeprefix("\ufeff")
+        return answer.text().removeprefix("\ufeff"), answer.url
 
     async def get(self, url: str) -> Fetched:
         """An answer of 2xx. Raises `CommandError`."""
@@ -84,6 +87,7 @@ class PageSource(NamedTuple):
             {"Accept": ACCEPT},
             timeout=FETCH_SECONDS,
             may_be_private=self.may_be_private,
+            judges=connection_judges(self.call.caller.permission),
         )
         try:
             answer = await self.call.services.fetcher.fetch(request)
@@ -176,22 +180,25 @@ def resolved(base: str, target: str) -> str:
 async def _listed(source: PageSource, url: str, part: Part) -> Page:
     manifest = source.manifest
     assert manifest is not None
-    document = parse(await source.text(url, part), url)
+    text, origin = await source.text(url, part)
     hint = manifest.install_hint if url == manifest.url else None
-    return await _complete(source, Page(document, appendix=hint, manifest=manifest))
+    provenance = WebPage(origin_of(origin), not source.may_be_private)
+    page = Page(parse(text, url), provenance, appendix=hint, manifest=manifest)
+    return await _complete(source, page)
 
 
 async def _page(answer: Fetched) -> Page:
+    provenance = WebPage(origin_of(answer.url), answer.public)
     if "text/html" not in answer.content_type.lower():
         _check_text(answer)
-        return Page(parse(answer.text().removeprefix("\ufeff"), answer.url))
+        return Page(parse(answer.text().removeprefix("\ufeff"), answer.url), provenance)
     text = answer.text()
     if len(text) > LARGE_PAGE:
         markdown = await asyncio.to_thread(html_to_markdown, text)
     else:
         markdown = html_to_markdown(text)
     document = parse(markdown, answer.url, original=text, converted=True)
-    return Page(document, notice=CONVERTED)
+    return Page(document, provenance, notice=CONVERTED)
 
 
 def _check_text(answer: Fetched) -> None:

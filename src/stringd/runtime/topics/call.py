@@ -6,14 +6,28 @@ from stringd.runtime.topics.line import CommandLine
 
 if TYPE_CHECKING:
     from stringd.runtime.services import Services
+    from stringd.runtime.topics.permission import Permission
     from stringd.runtime.topics.session import Session
     from stringd.runtime.topics.topics import Topics
+    from stringd.system.lineage import Speaker
 
 
 class Caller(NamedTuple):
-    """Who sends a command. `cwd` is the directory its client vouches for."""
+    """Who sends a command."""
 
     cwd: str | None = None
+    """The directory its client vouches for."""
+    permission: "Permission | None" = None
+    """Whom an agent of a run has to ask; None for clients, which speak for the owner."""
+    speaker: "Speaker | None" = None
+    """Who is at the other end of the connection, where there is one."""
+
+    async def is_the_owner(self) -> bool:
+        """Whether this may be the owner's word; what the daemon itself started is not.
+
+        What an agent of a run does counts once its human was asked.
+        """
+        return self.speaker is None or await self.speaker.outsider() is not None
 
 
 ANYONE: Final = Caller()

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import msgspec
 
+from stringd.actions.provenance import Provenance
 from stringd.documents import Document, Included, Menu, parse
 from stringd.documents.addresses import joined
 from stringd.wire.exec import Meta
@@ -85,11 +86,22 @@ def display_directory(home: str, path: Path | None) -> str:
     return f"{shown}/" if shown.startswith("/") else f"~/{shown}/"
 
 
+class SourceFile(NamedTuple):
+    """A file a document was read from: its real path, and the digest of what was read."""
+
+    real: str
+    digest: str
+
+
 @dataclass(frozen=True)
 class Page:
     """A document as a session shows it. Menu targets are absolute."""
 
     document: Document
+    provenance: Provenance
+    """Where it came from when it was loaded: what it may do depends on nothing else."""
+    sources: tuple[SourceFile, ...] = ()
+    """The files it was read from, its own first; none for a page that is not local."""
     menus: dict[str, Menu] = field(default_factory=dict)
     includes: dict[tuple[str, str], Included] = field(default_factory=dict)
     """Includes from the web, fetched beforehand: (path, base) → text."""
@@ -113,8 +125,13 @@ class Page:
 
     @cached_property
     def path(self) -> Path | None:
-        """Where a local document lies; None for a web page."""
+        """The path of a local document as it was opened; None for a web page."""
         return path_of(self.uri)
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory of a local document, links followed."""
+        return Path(self.sources[0].real).parent if self.sources else None
 
     def is_of_web_part(self, target: str) -> bool:
         """Whether a link stands in a menu or an include that came from the web."""

@@ -46,10 +46,12 @@ class Session:
         "running",
         "seen_files",
         "seen_menus",
+        "shortcut_owners",
         "stored",
         "topic",
         "user",
         "value_shortcuts",
+        "variable_owners",
         "variables",
     )
 
@@ -67,6 +69,9 @@ class Session:
         self.variables: dict[str, str] = {}
         self.auto_shortcuts: dict[str, str] = {}
         self.value_shortcuts: dict[str, ShortcutValue] = {}
+        self.variable_owners: dict[str, str] = {}
+        self.shortcut_owners: dict[str, str] = {}
+        """Whose answers set a value; what the caller set is in neither."""
         self.seen_menus: set[str] = set()
         self.seen_files = SeenFiles()
         self.directory: Path | None = None
@@ -75,6 +80,11 @@ class Session:
         """A setting among the variables; the default when it is not a number of that size."""
         text = self.variables.get(variable, "").strip()
         return int(text) if text.isdecimal() and len(text) < 10 and int(text) >= least else default
+
+    def assign(self, name: str, value: str) -> None:
+        """Set a variable as the caller asked."""
+        self.variables[name] = value
+        self.variable_owners.pop(name, None)
 
     def meta(self) -> "Meta | None":
         """The open document as the head event shows it."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from stringd.actions.hosts import origin_of
+from stringd.actions.provenance import WebPage
 from stringd.documents import Included, Menu, parse
 from stringd.runtime.topics.history import History
 from stringd.runtime.topics.location import AppManifest, DocumentPlace, Location, Page, is_web
@@ -32,6 +34,8 @@ class OpenPlace(DocumentPlace, frozen=True, omit_defaults=True):
     source: str | None = None
     original: str | None = None
     converted: bool = False
+    text_url: str = ""
+    """Where the text came from, if not from `uri`."""
     menus: tuple[Menu, ...] = ()
     includes: tuple[tuple[str, str, Included], ...] = ()
 
@@ -45,10 +49,13 @@ class StoredSession(msgspec.Struct, omit_defaults=True):
     variables: dict[str, str] = {}
     auto_shortcuts: dict[str, str] = {}
     value_shortcuts: dict[str, str | tuple[str, ...]] = {}
+    variable_owners: dict[str, str] = {}
+    shortcut_owners: dict[str, str] = {}
     seen_menus: list[str] = []
     directory: str | None = None
 
 
+_NOWHERE: Final = "nowhere"
 _TABLES: Final = ("sessions", "seen")
 
 _encode = msgspec.json.Encoder().encode
@@ -167,6 +174,8 @@ def restored(
     session.location = _location(kept.location) if kept.location else None
     session.history = History(map(Location, kept.history))
     session.variables = kept.variables
+    session.variable_owners = kept.variable_owners
+    session.shortcut_owners = kept.shortcut_owners
     session.auto_shortcuts = kept.auto_shortcuts
     session.value_shortcuts = {**kept.value_shortcuts}
     session.seen_menus = set(kept.seen_menus)
@@ -183,6 +192,8 @@ def _stored(session: Session) -> StoredSession:
         variables=session.variables,
         auto_shortcuts=session.auto_shortcuts,
         value_shortcuts=session.value_shortcuts,
+        variable_owners=session.variable_owners,
+        shortcut_owners=session.shortcut_owners,
         seen_menus=sorted(session.seen_menus),
         directory=str(session.directory) if session.directory else None,
     )
@@ -204,9 +215,17 @@ def _open_place(location: Location) -> OpenPlace:
         document.source,
         original,
         document.converted,
+        _text_url(page),
         tuple(page.menus.values()),
         tuple((path, base, text) for (path, base), text in page.includes.items()),
     )
+
+
+def _text_url(page: Page) -> str:
+    origin = page.provenance.origin if isinstance(page.provenance, WebPage) else None
+    if origin is None:
+        return _NOWHERE
+    return "" if origin == origin_of(page.uri) else str(origin)
 
 
 def _location(kept: OpenPlace) -> Location:
@@ -216,6 +235,7 @@ def _location(kept: OpenPlace) -> Location:
     document = parse(kept.source, kept.uri, original=kept.original, converted=kept.converted)
     page = Page(
         document,
+        WebPage(origin_of(kept.text_url or kept.uri), kept.public),
         menus={menu.name: menu for menu in kept.menus},
         includes={(path, base): text for path, base, text in kept.includes},
         public=kept.public,

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,15 @@ logger = logging.getLogger("stringd.runtime")
 class Topics:
     """Every user with its topics, kept in memory and on disk."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, settle: Callable[[str], None] = lambda _home: None) -> None:
+        """`settle` is called with a user's home before anything happens in it."""
         self.users = UserRegistry(data_dir)
+        self._settle = settle
         self._data_dir = data_dir
         self._slots: dict[str, dict[str, Slot]] = {}
         self._store = SessionStore(data_dir)
+        for user in self.users:
+            settle(user.home)
         self._restore()
 
     def register(
@@ -35,6 +39,8 @@ class Topics:
     ) -> tuple[Registration, list[Session]]:
         """Add or update a user. The sessions returned belong to its old home: release them."""
         registration = self.users.register(user_id, home, allowed_paths)
+        if registration.created or registration.moved:
+            self._settle(home)
         if registration.moved:
             self._store.delete_user(user_id)
             undo_store.forget_user(self._data_dir, user_id)
@@ -66,6 +72,7 @@ class Topics:
             user = self.users.get(slot.user_id)
             if user is None:
                 raise UnknownUserError(slot.user_id)
+            self._settle(user.home)
             slot.session = Session(user, slot.topic)
             self._slots.setdefault(slot.user_id, {})[slot.topic.canonical] = slot
             self.save(slot.session)

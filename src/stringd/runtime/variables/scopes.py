@@ -13,6 +13,8 @@ from stringd.runtime.variables import vault
 from stringd.runtime.variables.json_file import changing, read_object
 from stringd.wire.topic import Topic
 
+APPS: Final = "apps"
+"""The directory of a home in which the variables of apps are kept."""
 SHOWN_CHARACTERS: Final = 3
 """Of a persistent value a reply shows at most this much: enough to recognise, not to use."""
 
@@ -31,9 +33,9 @@ def scopes(home: str, topic: Topic) -> list[Scope]:
     found = [Scope("global", root / "config.json", True)]
     if topic.type == "app":
         app, _, config = topic.name.partition(":")
-        found.insert(0, Scope(app, root / "apps" / app / "env.json", False))
+        found.insert(0, Scope(app, root / APPS / app / "env.json", False))
         if config:
-            path = root / "apps" / app / config / "env.json"
+            path = root / APPS / app / config / "env.json"
             found.insert(0, Scope(topic.name, path, False))
     return found
 
@@ -44,6 +46,12 @@ def visible(home: str, topic: Topic) -> dict[str, str]:
     for scope in reversed(scopes(home, topic)):
         merged.update(_variables(scope, read_object(scope.path)))
     return merged
+
+
+def shared(home: str) -> dict[str, str]:
+    """The variables every topic of a user can read."""
+    scope = Scope("global", Path(home) / "config.json", True)
+    return _variables(scope, read_object(scope.path))
 
 
 def own(home: str, topic: Topic) -> dict[str, str]:
@@ -77,7 +85,7 @@ def holds_variables(home: str, path: str) -> bool:
         # A home may have a file of that name for purposes of its own.
         with suppress(CommandError):
             return bool(read_object(Path(path)).get("env"))
-    return path.startswith(f"{home}/apps/") and path.endswith("/env.json")
+    return path.startswith(f"{home}/{APPS}/") and path.endswith("/env.json")
 
 
 def masked(value: str, *, show: bool) -> str:

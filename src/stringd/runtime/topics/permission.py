@@ -1,0 +1,59 @@
+"""What an agent of a run is asked about before a command of it has an effect outside its topic.
+
+A client outside speaks for the owner and is not asked. An agent's commands meet the same questions
+as its other tools, where the effect happens: a process starts, a connection opens, something is
+installed. The words that led there do not matter.
+"""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from stringd.actions.run import CommandPermit
+    from stringd.net.addresses import Resolved
+    from stringd.net.fetch import HopJudge
+
+
+class Permission(Protocol):
+    """Asks a run's human, or its policies. Every method raises `CommandError` for a no."""
+
+    async def command(self, line: str) -> None:
+        """Before a command line is run."""
+
+    async def change(self, what: str) -> None:
+        """Before something is installed, removed or stored for good."""
+
+    async def address(self, url: str, address: str) -> None:
+        """Before a connection to an address that is not public."""
+
+
+class _AskedConnections(NamedTuple):
+    """Asks about every connection to an address that is not public."""
+
+    permission: Permission
+
+    def named(self, url: str, *, first: bool) -> None:
+        """Names are not asked about, addresses are."""
+
+    async def found(self, url: str, target: "Resolved") -> None:
+        if target.reach != "public":
+            await self.permission.address(url, target.addresses[0])
+
+
+def connection_judges(permission: Permission | None) -> "tuple[HopJudge, ...]":
+    """Who judges the connections of a command."""
+    return () if permission is None else (_AskedConnections(permission),)
+
+
+def command_permit(permission: Permission | None) -> "CommandPermit | None":
+    """Who is asked before the command of an action starts."""
+    if permission is None:
+        return None
+
+    async def permit(text: str, values: Mapping[str, str], directory: Path) -> None:
+        given = "".join(f"{name}={shlex.quote(value)}; " for name, value in values.items())
+        await permission.command(f"cd {shlex.quote(str(directory))} && {given}{text}")
+
+    return permit
