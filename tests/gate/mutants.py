@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import stringd
+from tests.support.leftovers import IGNORED
 
 PACKAGE = Path(stringd.__file__).parent
 TESTS = Path(__file__).parent
@@ -97,6 +98,7 @@ def _run_as_child(folder: Path, output: Path, tests: tuple[str, ...], patience: 
         "PYTHONPATH": str(folder),
         "PYTHONDONTWRITEBYTECODE": "1",
         "STRINGD_TEST_PATIENCE": str(patience),
+        IGNORED: "1",
     }
     os.environ.pop("PYTEST_XDIST_WORKER", None)
     for name in [*sys.modules]:

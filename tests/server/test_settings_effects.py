@@ -81,12 +81,17 @@ async def test_no_more_runs_work_at_once_than_the_owner_allows(strict: Daemon) -
         await start(strict, watcher, "first", HUMAN)
         await watcher.until("request_input")
         await start(strict, watcher, "second", HUMAN)
-        listed = await watcher.ask("list_strategies")
-        waiting = {run["runId"]: run.get("queuePosition") for run in listed["runs"]}
+        while (waiting := await queued(watcher)).get("second") is None:
+            pass
         assert (waiting["first"], waiting["second"]) == (None, 1)
         for run_id in ("second", "first"):
             await watcher.send("stop_run", runId=run_id)
             await watcher.ended()
+
+
+async def queued(watcher: Watcher) -> dict[str, int | None]:
+    listed = await watcher.ask("list_strategies")
+    return {run["runId"]: run.get("queuePosition") for run in listed["runs"]}
 
 
 async def test_only_the_newest_runs_keep_their_events(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ from tests.support.daemon import WAIT_SECONDS
 OWNER: Final = "TEST_OWNER"
 """The variable by which a program is known that has lost its parent: programs inherit it."""
 
+IGNORED: Final = "TEST_LEFTOVERS_IGNORED"
+"""Set where a test is to fail half way, and what it leaves is not what it is to find."""
+
 _numbers = count(1)
 
 

@@ -63,7 +63,9 @@ def _inspector() -> None:
     half = INSPECTOR.with_name(f"{INSPECTOR.name}.new")
     shutil.rmtree(half, ignore_errors=True)
     half.mkdir()
-    if _quietly("npm", "install", "--no-audit", "--no-fund", "--prefix", str(half), *packages):
+    # Without the network npm would try for minutes, and again at every run of the tests.
+    install = ("npm", "install", "--no-audit", "--no-fund", "--fetch-retries=1", "--prefix")
+    if _quietly(*install, str(half), *packages):
         half.rename(INSPECTOR)
     else:
         print("could not install the MCP inspector; the tests with it will be skipped")

@@ -22,7 +22,8 @@ def wait_for_end(pid: int) -> None:
 def orphan() -> int:
     """A process whose parent has left, and that has ended since."""
     orphans.adopt_orphans()
-    script = "sh -c 'read _' <&0 > /dev/null 2>&1 & echo $!"
+    # A shell gives what it starts in the background no input of its own; 3 is ours.
+    script = "exec 3<&0; sh -c 'read _' <&3 3<&- > /dev/null 2>&1 & echo $!"
     with subprocess.Popen(
         ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:

@@ -219,16 +219,18 @@ def output_of(argv: Sequence[str], environment: Mapping[str, str], limit: float)
     """
     import subprocess
 
-    try:
-        done = subprocess.run(
-            list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=limit,
-            env=environment,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise TimeoutError from None
-    return done.stdout.decode("utf-8", "replace")
+    with subprocess.Popen(
+        list(argv),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    ) as program:
+        try:
+            printed, _ = program.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            # With what it started, which would hold the pipe open and outlive it.
+            os.killpg(program.pid, signal.SIGKILL)
+            raise TimeoutError from None
+    return printed.decode("utf-8", "replace")

@@ -82,16 +82,15 @@ def test_a_command_that_takes_too_long_is_ended(call: Caller) -> None:
     )
 
 
-def test_an_answer_beyond_the_limit_is_refused(start_daemon: StartDaemon) -> None:
+def test_an_answer_beyond_the_limit_is_refused(own_daemon: Caller) -> None:
     def flood(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n")
         for _ in range(1600):
             connection.sendall(b"x" * 65536)
 
     # With the usual time limit: how fast this machine reads is not the question.
-    patient = start_daemon()
     with raw_server(flood) as url:
-        text = act(patient, url)
+        text = act(own_daemon, url)
     assert text == (f"ERROR(LOAD_ERROR): The answer of {url}/x is larger than 10485760 bytes.")
 
 
