@@ -50,6 +50,8 @@ READ: dict[str, tuple[str, str, object]] = {
     "STRINGD_CONCURRENT_BROADCAST": ("on", "runs.concurrent_broadcast", True),
     "STRINGD_MODEL_OVERRIDE": ("demo/echo", "runs.model_override", "demo/echo"),
     "STRINGD_RUN_APPROVE_COMMANDS": ("^make\n\n rm ", "runs.approve_commands", ("^make", "rm")),
+    "STRINGD_RUN_SANDBOX": ("read-only", "runs.sandbox", "read-only"),
+    "STRINGD_SANDBOX_HIDE": ("~/a:/b*", "sandbox_hide", ("~/a", "/b*")),
     "STRINGD_RUN_MAX_TOKENS": ("5", "runs.max_tokens", 5),
     "STRINGD_RUN_MAX_TOOL_CALLS": ("6", "runs.max_tool_calls", 6),
     "STRINGD_RUN_TIMEOUT_MS": ("7000", "runs.max_seconds", 7.0),
@@ -119,6 +121,14 @@ def test_an_unusable_port_is_named_with_its_value(value: str) -> None:
 @pytest.mark.parametrize("value", ["0", "-1", "soon", "1.5", "1s"])
 def test_an_unusable_time_is_named_with_its_value(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"^{name} must be .* above 0, not '{value}'$"):
+        load_settings({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("STRINGD_RUN_SANDBOX", "closed"), ("STRINGD_SANDBOX_HIDE", "/a:keys")]
+)
+def test_an_unusable_sandbox_is_named_with_its_value(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{name} .* not '{value.rpartition(':')[2]}'$"):
         load_settings({name: value})
 
 

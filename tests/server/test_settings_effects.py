@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from stringd.system.sandbox import Nothing, available
 from tests.runs.support import Json, Watcher, scripted, sequential, strategy, watching
 from tests.support.daemon import Daemon
 from tests.support.person import Person
@@ -120,3 +121,25 @@ def test_secrets_are_shown_to_an_owner_who_wants_to_see_them(
 ) -> None:
     owner = Person(strict.port, "owner", tmp_path / "home")
     assert owner.gets('/set $TOKEN = "secret-value"') == '$TOKEN = "secret-value" (global)'
+
+
+async def test_the_owner_decides_how_far_commands_reach_and_what_they_see(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    (seen / "key").write_text("CANARY\n", "utf-8")
+    command = {"command": f"cat {seen}/key; touch made && echo wrote"}
+    agent = {
+        **scripted({"tools": [{"name": "run_command", "args": command}]}, "end"),
+        "tools": ["run_command"],
+    }
+    walls = not isinstance(available(), Nothing)
+    for level, wrote in (("read-only", not walls), ("open", True)):
+        with Daemon(
+            tmp_path / level, STRINGD_RUN_SANDBOX=level, STRINGD_SANDBOX_HIDE=str(seen)
+        ) as daemon:
+            async with watching(daemon.port) as watcher:
+                await start(daemon, watcher, level, agent)
+                messages = await watcher.until("strategy_completed")
+        events = [each["event"] for each in messages if each["type"] == "agent_streaming"]
+        output = next(each["output"] for each in events if each["type"] == "tool-result")
+        assert ("\nwrote" in output, "CANARY" in output) == (wrote, wrote)

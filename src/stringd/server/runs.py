@@ -103,6 +103,7 @@ class RunsEndpoint:
 
     def _load(self) -> "RunService":
         from stringd.runs import DaemonPorts, RunLimits, RunsConfig, RunService
+        from stringd.system.sandbox import Level
 
         settings = self._settings
         return RunService(
@@ -124,5 +125,6 @@ class RunsEndpoint:
                 keep_events=settings.keep_events,
                 use_keyring=settings.use_keyring,
                 catalog_url=settings.catalog_url,
+                sandbox=Level(settings.sandbox),
             )
         )

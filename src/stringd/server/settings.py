@@ -10,6 +10,7 @@ from stringd.runtime.settings import GITHUB_API, RuntimeSettings
 DEFAULT_PORT: Final = daemon.DEFAULT_PORT
 MODEL_CATALOG: Final = "https://models.dev/api.json"
 TEMPLATE_FILTERS: Final = ("env", "file", "exec")
+SANDBOX_LEVELS: Final = ("read-only", "workspace", "open")
 
 
 class SettingsError(ValueError):
@@ -31,6 +32,7 @@ class RunsSettings(NamedTuple):
     use_keyring: bool = False
     keep_events: int | None = None
     catalog_url: str | None = None
+    sandbox: str = "workspace"
 
 
 class DaemonSettings(NamedTuple):
@@ -46,6 +48,7 @@ class DaemonSettings(NamedTuple):
     strict_origins: bool = False
     socket: Path | None = None
     log: bool = False
+    sandbox_hide: tuple[str, ...] = ()
     runs: RunsSettings = RunsSettings()
 
 
@@ -69,6 +72,8 @@ VARIABLES: Final = {
     "STRINGD_CONCURRENT_BROADCAST": "1 runs the steps of a broadcast flow side by side",
     "STRINGD_MODEL_OVERRIDE": "provider/model for every agent of every run",
     "STRINGD_RUN_APPROVE_COMMANDS": "commands agents must ask about: expressions, one a line",
+    "STRINGD_RUN_SANDBOX": "read-only, workspace or open: how far commands of agents reach unasked",
+    "STRINGD_SANDBOX_HIDE": "more paths hidden from what runs in a sandbox, separated by colons",
     "STRINGD_RUN_MAX_TOKENS": "tokens a run may use before it is stopped (no limit)",
     "STRINGD_RUN_MAX_TOOL_CALLS": "tool calls a run may make before it is stopped (no limit)",
     "STRINGD_RUN_TIMEOUT_MS": "wall time a run may take before it is stopped (no limit)",
@@ -112,6 +117,7 @@ def load_settings(
         strict_origins=_choice(environ, "STRINGD_ORIGINS", "local", "strict") == "strict",
         socket=_socket(environ, data_dir),
         log=log or _switch(environ, daemon.setting("LOG", environ)[0]),
+        sandbox_hide=_hidden(environ),
         runs=_runs_settings(environ),
     )
 
@@ -139,6 +145,7 @@ def _runs_settings(environ: Mapping[str, str]) -> RunsSettings:
         use_keyring=_uses_keyring(environ),
         keep_events=_count(environ, "STRINGD_RUN_EVENTS_KEEP"),
         catalog_url=_catalog_url(environ),
+        sandbox=_level(environ, "STRINGD_RUN_SANDBOX", "workspace"),
     )
 
 
@@ -210,6 +217,23 @@ def _choice(environ: Mapping[str, str], name: str, usual: str, other: str) -> st
     if text not in (usual, other):
         raise SettingsError(f"{name} must be {usual} or {other}, not '{text}'")
     return text
+
+
+def _level(environ: Mapping[str, str], name: str, usual: str) -> str:
+    text = environ.get(name, "").strip() or usual
+    if text not in SANDBOX_LEVELS:
+        raise SettingsError(f"{name} must be {', '.join(SANDBOX_LEVELS)}, not '{text}'")
+    return text
+
+
+def _hidden(environ: Mapping[str, str]) -> tuple[str, ...]:
+    found = tuple(filter(None, environ.get("STRINGD_SANDBOX_HIDE", "").split(":")))
+    for path in found:
+        if not path.startswith(("/", "~/")):
+            raise SettingsError(
+                f"STRINGD_SANDBOX_HIDE needs paths with / or ~/ first, not '{path}'"
+            )
+    return found
 
 
 def _socket(environ: Mapping[str, str], data_dir: Path) -> Path | None:

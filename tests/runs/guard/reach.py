@@ -323,7 +323,7 @@ OTHER_ARGUMENTS: dict[str, frozenset[str]] = {
     "delete_file": frozenset(("expectedSha256", "permanent")),
     "restore_file": frozenset(),
     "move_file": frozenset(("expectedSha256", "overwrite")),
-    "run_command": frozenset(("command", "timeoutMs", "env")),
+    "run_command": frozenset(("command", "timeoutMs", "env", "network", "sandbox", "reason")),
     "webfetch": frozenset(("url", "format", "timeout")),
     "list_skills": frozenset(),
     "load_skill": frozenset(("name",)),

@@ -1,6 +1,8 @@
 """`run_command`: own group, clean environment, time limit, nothing left behind."""
 
 import os
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,19 @@ from tests.runs.tools.support import start, use
 pytestmark = pytest.mark.anyio
 
 
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+def runs(token: str) -> bool:
+    """Whether a process with this argument runs; ids inside a sandbox are not those outside."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if token.encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                    return True
+    return False
+
+
+def seconds() -> str:
+    """An argument for `sleep` that no other test uses."""
+    return f"600.{secrets.randbelow(10**12):012}"
 
 
 async def test_output_and_exit_code_are_told(
@@ -43,33 +53,35 @@ async def test_secrets_of_the_daemon_do_not_reach_children(
 async def test_a_command_past_its_time_is_ended_with_what_it_printed(
     server: RunsServer, watcher: Watcher, tmp_path: Path
 ) -> None:
-    args = {"command": "echo $$; echo begun; sleep 600", "timeoutMs": 300}
+    token = seconds()
+    # Longer than the walls need, on any machine, to start the command.
+    args = {"command": f"echo begun; sleep {token}", "timeoutMs": 5000}
     used = await use(server, watcher, tmp_path, ("run_command", args))
-    assert "TIMED OUT after 0.3 s" in used.output
+    assert "TIMED OUT after 5 s" in used.output
     assert "begun" in used.output
-    pid = int(used.output.partition("STDOUT:\n")[2].split()[0])
-    await wait_until(lambda: is_gone(pid))
+    await wait_until(lambda: not runs(token))
 
 
 async def test_background_jobs_end_with_their_command(
     server: RunsServer, watcher: Watcher, tmp_path: Path
 ) -> None:
-    args = {"command": "sleep 600 & echo $!"}
+    token = seconds()
+    args = {"command": f"sleep {token} & echo begun"}
     used = await use(server, watcher, tmp_path, ("run_command", args))
-    pid = int(used.output.partition("STDOUT:\n")[2].split()[0])
-    await wait_until(lambda: is_gone(pid))
+    assert "begun" in used.output
+    await wait_until(lambda: not runs(token))
 
 
 async def test_stopping_the_run_kills_the_command(
     server: RunsServer, watcher: Watcher, tmp_path: Path
 ) -> None:
-    args = {"command": "trap '' TERM; echo $$ > pid.tmp; mv pid.tmp pid; sleep 600"}
+    token = seconds()
+    args = {"command": f"trap '' TERM; touch begun; sleep {token}"}
     await start(server, watcher, tmp_path, ("run_command", args))
-    await wait_until((tmp_path / "pid").exists)
+    await wait_until((tmp_path / "begun").exists)
     await watcher.send("stop_run", runId="r")
     assert (await watcher.ended())["error"]["code"] == "CANCELLED"
-    pid = int((tmp_path / "pid").read_text("ascii"))
-    await wait_until(lambda: is_gone(pid))
+    await wait_until(lambda: not runs(token))
 
 
 async def test_endless_output_is_cut_at_its_beginning(

@@ -14,7 +14,9 @@ from stringd.runs.record.events import ToolMutation
 from stringd.runs.tools.built_in import built_in_tools
 from stringd.runs.tools.context import Desk, ToolContext
 from stringd.runs.tools.output import ToolOutput
+from stringd.runs.tools.sandbox import RunSandbox
 from stringd.runs.tools.trash import Trash
+from stringd.system.sandbox import Level
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +43,8 @@ def context(tmp_path: Path) -> ToolContext:
 
     permissions = Permissions(Workspace(work), RunGuards(), Verdicts(ask, ignore, ignore))
     trash = Trash(tmp_path / "trash", work)
-    desk = Desk(permissions, tmp_path, trash, mutated, RunBudget(RunLimits()))
+    sandbox = RunSandbox(Level.WORKSPACE, tmp_path)
+    desk = Desk(permissions, tmp_path, trash, mutated, RunBudget(RunLimits()), sandbox)
     return ToolContext("r", "a", work, question, desk)
 
 

@@ -129,7 +129,7 @@ def cage(kind: Kind) -> Iterator[Cage | str]:
     if not isinstance(walls, Bubblewrap | Landlock):
         yield walls.reason
         return
-    parent = _parent()
+    parent = canary_parent()
     if parent is None:
         yield "there is no directory outside /tmp to plant canaries in"
         return
@@ -166,7 +166,7 @@ def _user(account: str) -> dict[str, Any]:
     return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
-def _parent() -> Path | None:
+def canary_parent() -> Path | None:
     """Outside /tmp, because every sandbox has a /tmp of its own; where others can look in, if we
     are root and can be others.
     """

@@ -98,5 +98,7 @@ def _wanted(prompt: m.RequestPermission) -> str:
     command = details.get("command", prompt.resource)
     parts += [f"to run {command}"] if command != prompt.resource else []
     parts += [f"with {name}={value}" for name, value in (details.get("env") or {}).items()]
+    if details.get("sandbox") == "none":
+        parts.append("[this machine has no sandbox: see stringd doctor]")
     parts += [f"[{why}]" for why in details.get("why", ())]
     return " ".join(parts).replace("\n", "\\n")

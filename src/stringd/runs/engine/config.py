@@ -11,6 +11,7 @@ from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import GuardDefaults
 from stringd.runs.tools.built_in import shell_tools
 from stringd.runs.tools.context import DaemonPorts
+from stringd.system.sandbox import Level
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class RunsConfig:
     daemon. `approve_commands` are expressions of commands to ask about. `prompt_seconds` is how
     long a human may take to answer; None is for ever. `max_running` None is no limit.
     `keep_events` is how many completed runs keep their events; None is a thousand. `max_depth` is
-    how deep strategies may launch each other.
+    how deep strategies may launch each other. `sandbox` is how far commands reach before somebody
+    is asked.
     """
 
     data_dir: Path
@@ -39,6 +41,7 @@ class RunsConfig:
     keep_events: int | None = None
     use_keyring: bool = False
     catalog_url: str | None = None
+    sandbox: Level = Level.WORKSPACE
 
     def guard_defaults(self, cwd: Path) -> GuardDefaults:
         """What every guard of a run in this workspace starts with. Raises `re.error`."""

@@ -82,6 +82,7 @@ class Launcher:
             guards=RunGuards(self._config.guard_defaults(cwd), parent.desk.permissions.guards),
             budget=parent.desk.budget,
             depth=parent.depth + 1,
+            widest=parent.desk.sandbox.level,
             first_input=message,
         )
         launcher = partial(Launcher, above=self._may)

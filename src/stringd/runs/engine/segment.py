@@ -27,7 +27,9 @@ from stringd.runs.record.recorder import Recorder, StepPlace
 from stringd.runs.record.resume import Journal
 from stringd.runs.strategy import definition as d
 from stringd.runs.tools.context import Desk, Launch, ToolContext
+from stringd.runs.tools.sandbox import RunSandbox, narrowest
 from stringd.runs.tools.trash import Trash
+from stringd.system.sandbox import Level
 from stringd.wire.runs import messages
 from stringd.wire.runs.stream import AgentStreamEvent, Text
 from stringd.wire.runs.types import (
@@ -47,7 +49,8 @@ class SegmentParts:
 
     A flow inside a tool call of another (`depth` above 0) shows its agents to the same audience,
     but records nothing, shows no steps and takes no steering. `first_input` answers its first
-    request for input. `journal` holds what need not be done again.
+    request for input. Its commands reach no further than `widest`. `journal` holds what need not
+    be done again.
     """
 
     recorder: Recorder
@@ -56,6 +59,7 @@ class SegmentParts:
     budget: RunBudget
     journal: Journal = field(default_factory=Journal)
     depth: int = 0
+    widest: Level = Level.OPEN
     first_input: str = ""
 
 
@@ -98,10 +102,16 @@ class Segment:
             trash=Trash(config.data_dir / "trash", self._cwd),
             mutated=parts.recorder.file_changed,
             budget=parts.budget,
+            sandbox=self._make_sandbox(parts.widest),
             skills=prepared.skills,
             ports=config.ports,
             launch=launch,
         )
+
+    def _make_sandbox(self, widest: Level) -> RunSandbox:
+        config = self.services.config
+        level = narrowest(config.sandbox, self.prepared.strategy.sandbox, widest)
+        return RunSandbox(level, self._cwd, config.guard_defaults(self._cwd).forbidden_places)
 
     @property
     def _cwd(self) -> Path:
@@ -110,8 +120,11 @@ class Segment:
     async def execute(self, message: str) -> str:
         """The entry flow's final text. Raises `ExecutionError`."""
         await self._rebuild()
-        async with self.desk.budget.clock():
-            return (await run_entry(self.prepared.strategy.flow, message, self)).text
+        try:
+            async with self.desk.budget.clock():
+                return (await run_entry(self.prepared.strategy.flow, message, self)).text
+        finally:
+            await asyncio.to_thread(self.desk.sandbox.close)
 
     async def _rebuild(self) -> None:
         """Make again what an interrupted segment had in memory: its to-do list."""

@@ -1,6 +1,6 @@
 """The door every tool goes through: resolve, judge, ask the human, remember, record."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from stringd.runs.guard.errors import Denied
@@ -62,11 +62,25 @@ class Permissions:
         await self._authorize(agent, tool, subject, asked)
         return place
 
-    async def command(self, agent: str, tool: str, line: str, details: Mapping[str, Any]) -> None:
-        """Leave to run a command line; `details.why` says what speaks against. Raises `Denied`."""
-        why = self.guards.of(tool).reasons(line)
+    async def command(
+        self,
+        agent: str,
+        tool: str,
+        line: str,
+        details: Mapping[str, Any],
+        *,
+        scope: str = "",
+        leaves: Sequence[str] = (),
+    ) -> None:
+        """Permission to run a command line. Raises `Denied`.
+
+        `details.why` says what speaks against it. A grant counts for the same line in the same
+        `scope` only. What `leaves` the sandbox is always asked about.
+        """
+        why = [*leaves, *self.guards.of(tool).reasons(line)]
         told = {**details, "why": why} if why else details
-        await self._authorize(agent, tool, Subject("exec", line), told)
+        subject = Subject("exec", line, scope=scope)
+        await self._authorize(agent, tool, subject, told, "ask" if leaves else "allow")
 
     async def address(self, agent: str, tool: str, url: str, details: Mapping[str, Any]) -> None:
         """Leave to fetch from an address that is not public. Raises `Denied`."""
@@ -109,7 +123,7 @@ class Permissions:
         decision = await self._verdicts.ask(wish)
         verdict: Literal["allow", "deny"] = "allow" if decision.startswith("allow") else "deny"
         if decision.endswith("-session"):
-            entry = SessionEntry(verdict, subject.direction, subject.resource)
+            entry = SessionEntry(verdict, subject.direction, subject.resource, subject.scope)
             chain = self.guards.remember(wish.tool_name, entry)
             self._verdicts.chain_changed(wish.tool_name, chain)
         if verdict == "deny":

@@ -16,11 +16,16 @@ Verdict = Literal["allow", "deny", "ask"]
 
 
 class Subject(NamedTuple):
-    """What is about to be done. `inside` is the workspace-relative path, for paths within it."""
+    """What is about to be done. `inside` is the workspace-relative path, for paths within it.
+
+    `scope` is what else a command depends on: where it runs, with which variables, how far it
+    reaches.
+    """
 
     direction: Direction
     resource: str
     inside: str | None = None
+    scope: str = ""
 
 
 class Policy(Protocol):
@@ -93,6 +98,7 @@ class SessionEntry:
     verdict: Literal["allow", "deny"]
     direction: Direction
     resource: str
+    scope: str = ""
 
     @property
     def name(self) -> str:
@@ -100,7 +106,7 @@ class SessionEntry:
         return f"session-{self.verdict}-{self.direction}-{plain}"
 
     def judge(self, subject: Subject) -> Verdict | None:
-        same = subject.direction == self.direction
+        same = (subject.direction, subject.scope) == (self.direction, self.scope)
         return self.verdict if same and self._covers(subject.resource) else None
 
     def _covers(self, resource: str) -> bool:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from msgspec import Raw
 
+from stringd.system.sandbox import Level
+
 MatchMode = Literal["substring", "first-line", "any-line", "exact"]
 
 
@@ -118,7 +120,10 @@ def flows_within(flow: FlowDefinition) -> Iterator[FlowDefinition]:
 
 @dataclass(frozen=True)
 class Strategy:
-    """`flow_tree` is the file's flow object as it stands, encoded once for the wire."""
+    """`flow_tree` is the file's flow object as it is, encoded once for the wire.
+
+    `sandbox` narrows what the owner allows its commands, and never widens it.
+    """
 
     name: str
     version: str
@@ -128,3 +133,4 @@ class Strategy:
     flow_tree: Raw
     source: Mapping[str, Any]
     mcp_servers: Mapping[str, Any] = field(default_factory=dict)
+    sandbox: Level = Level.OPEN

@@ -13,6 +13,7 @@ from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.schema import BUILT_IN_FLOWS, STRATEGY
 from stringd.runs.strategy.source import StrategySource, read_source
+from stringd.system.sandbox import Level
 
 BUILT_IN_AGENTS = ("llm", "user")
 
@@ -59,6 +60,7 @@ def _strategy(source: StrategySource) -> d.Strategy:
         flow_tree=msgspec.Raw(msgspec.json.encode(raw["flow"])),
         source=raw,
         mcp_servers=raw.get("mcpServers", {}),
+        sandbox=Level(raw.get("sandbox", Level.OPEN)),
     )
 
 

@@ -164,5 +164,9 @@ STEP: Final[Shape] = Either((_agent_step, *_FLOWS), _meant_step)
 
 STRATEGY: Final = Fields(
     {"name": _filled, "version": _filled, "agents": Entries(AGENT), "flow": FLOW},
-    {"description": _text, "mcpServers": MCP_SERVERS},
+    {
+        "description": _text,
+        "mcpServers": MCP_SERVERS,
+        "sandbox": OneOf(("read-only", "workspace")),
+    },
 )

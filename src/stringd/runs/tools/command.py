@@ -1,12 +1,14 @@
 """`run_command`: a shell command in its own process group, with a time limit."""
 
+import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
@@ -17,12 +19,26 @@ from stringd.runs.tools.environment import child_environment
 from stringd.runs.tools.files import disk
 from stringd.runs.tools.files.list import check_folder
 from stringd.runs.tools.output import ToolFailure, ToolOutput
+from stringd.runs.tools.sandbox import is_wider
 from stringd.system.command import Command, CommandEnding
+from stringd.system.sandbox import Enclosed, Level, Network, SandboxError
 
 MAX_STREAM: Final = 1024 * 1024
 # What the model reads of each stream; all of it would crowd out everything else.
 _SHOWN: Final = 100_000
 _GRACE_SECONDS: Final = 5.0
+_SIGNALLED: Final = 128
+_FATAL: Final = frozenset(
+    (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
+)
+_NO_NETWORK: Final = re.compile(
+    r"(?i)network is (?:unreachable|down)|(?:could not|couldn't|unable to|failed to) resolve|"
+    r"name resolution|name or service not known|ENOTFOUND|EAI_AGAIN|ENETUNREACH|"
+    r"getaddrinfo|dial tcp|no route to host|connection refused"
+)
+_NO_ACCESS: Final = re.compile(
+    r"(?i)read-only file system|permission denied|operation not permitted|EROFS|EACCES|EPERM"
+)
 
 
 class RunCommandArguments(Arguments, frozen=True):
@@ -30,6 +46,15 @@ class RunCommandArguments(Arguments, frozen=True):
     cwd: str | None = None
     timeout_ms: Annotated[int, Meta(ge=1, le=600_000)] | None = None
     env: dict[str, str] | None = None
+    network: Annotated[bool, Meta(description="use the network; the user is asked")] | None = None
+    sandbox: (
+        Annotated[
+            Literal["workspace", "open"],
+            Meta(description="open: run outside the sandbox; the user is asked"),
+        ]
+        | None
+    ) = None
+    reason: Annotated[str, Meta(description="why, for the user who is asked")] | None = None
 
 
 @dataclass
@@ -64,7 +89,9 @@ class Ended:
 class RunCommand(BuiltInTool[RunCommandArguments]):
     name = "run_command"
     description = (
-        "Run a shell command. It gets no input and no terminal; background jobs end with it."
+        "Run a shell command. It gets no input and no terminal; background jobs end with it. "
+        "It runs in a sandbox: files outside the workspace cannot be changed, and there is no "
+        "network unless you ask for it."
     )
     takes = RunCommandArguments
     runs_shell = True
@@ -76,27 +103,74 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
         if args.env:
             # What a command does depends on it, so whoever decides must see it.
             details["env"] = args.env
+        sandbox = context.desk.sandbox
+        reach = _reach(args, sandbox.level, walls=await sandbox.has_walls())
+        details |= reach.details
         permissions, agent = context.desk.permissions, context.agent_name
         place = await permissions.path(agent, self.name, "write", args.cwd or ".", details)
         check_folder(place)
-        await permissions.command(agent, self.name, args.command, details)
+        # A yes counts for the same command, in the same place, with the same variables and reach.
+        scope = json.dumps([str(place.real), args.env or {}, reach.details], sort_keys=True)
+        await permissions.command(
+            agent, self.name, args.command, details, scope=scope, leaves=reach.leaves
+        )
         environment = child_environment({**(args.env or {}), "STRINGD_RUN_ID": context.run_id})
+        try:
+            started = await sandbox.enclose(
+                (_shell(), "-c", "--", args.command),
+                environment,
+                level=reach.level,
+                network=reach.network,
+                directory=place.real,
+            )
+        except SandboxError as error:
+            raise ToolFailure("command_failed", str(error)) from None
         limit = (args.timeout_ms or 60_000) / 1000
-        ended = await execute(args.command, place, environment, limit)
-        return _answer(args.command, place, ended, limit)
+        ended = await execute(started, place, limit)
+        return _answer(args.command, place, ended, limit, reach)
 
 
-async def execute(
-    command: str, place: WorkspacePath, environment: Mapping[str, str], limit: float
-) -> Ended:
+class _Reach(NamedTuple):
+    """How far a command reaches: what the prompt shows of that, and what has to be asked."""
+
+    level: Level
+    network: Network
+    details: Mapping[str, str]
+    leaves: tuple[str, ...] = ()
+
+
+def _reach(args: RunCommandArguments, usual: Level, *, walls: bool) -> _Reach:
+    """What the owner allows, or what the agent asks for beyond that."""
+    if usual is Level.OPEN:
+        return _Reach(Level.OPEN, Network.OPEN, {})
+    if not walls:
+        return _Reach(Level.OPEN, Network.OPEN, {"sandbox": "none"})
+    wanted = Level(args.sandbox or usual)
+    level = wanted if is_wider(wanted, usual) else usual
+    network = Network.OPEN if args.network or level is Level.OPEN else Network.NONE
+    because = f": {args.reason}" if args.reason else ""
+    leaves: list[str] = []
+    if level is Level.OPEN:
+        leaves.append(f"it asks to run outside the sandbox{because}")
+    elif level is not usual:
+        leaves.append(f"it asks to change files of the workspace{because}")
+    if network is Network.OPEN and level is not Level.OPEN:
+        leaves.append(f"it asks for the network{because}")
+    return _Reach(level, network, {"sandbox": level, "network": network}, tuple(leaves))
+
+
+def _shell() -> str:
+    return "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"  # noqa: PTH110
+
+
+async def execute(started: Enclosed, place: WorkspacePath, limit: float) -> Ended:
     """Run it to its end, or to the time limit; whatever is left of it is killed."""
-    shell = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"  # noqa: ASYNC240, PTH110
     began, result = monotonic(), Ended()
     # Where the folder is by now does not matter; the one that was allowed is open.
     with disk.open_folder(place.real) as folder:
         running = Command(
-            (shell, "-c", "--", command),
-            environment=environment,
+            started.argv,
+            environment=started.environment,
             directory=folder,
             out=result.stdout.feed,
             err=result.stderr.feed,
@@ -104,15 +178,24 @@ async def execute(
         )
     ended = await running.wait(limit, _GRACE_SECONDS)
     result.timed_out = ended.ending is CommandEnding.TIMED_OUT
-    if ended.signal is None:
+    number = ended.signal or _inner_signal(ended.status)
+    if number is None:
         result.exit_code = ended.status
     else:
-        result.signal = ended.signal.name
+        result.signal = number.name
     result.seconds = monotonic() - began
     return result
 
 
-def _answer(command: str, place: WorkspacePath, ended: Ended, limit: float) -> ToolOutput:
+def _inner_signal(status: int) -> signal.Signals | None:
+    """The signal that ended a command, when a sandbox or a shell passes it on as a number."""
+    number = status - _SIGNALLED
+    return signal.Signals(number) if number in _FATAL else None
+
+
+def _answer(
+    command: str, place: WorkspacePath, ended: Ended, limit: float, reach: _Reach
+) -> ToolOutput:
     data = {
         "command": command,
         "cwd": str(place.real),
@@ -126,7 +209,25 @@ def _answer(command: str, place: WorkspacePath, ended: Ended, limit: float) -> T
         "durationMs": round(ended.seconds * 1000),
         "platform": sys.platform,
     }
-    return ToolOutput(_words(ended, limit), data=data)
+    words = _words(ended, limit)
+    hint = _hint(ended, reach)
+    return ToolOutput(f"{words}\n{hint}" if hint else words, data=data)
+
+
+def _hint(ended: Ended, reach: _Reach) -> str:
+    """How to ask for more, when the sandbox may be why a command failed."""
+    if reach.level is Level.OPEN or ended.exit_code == 0:
+        return ""
+    printed = ended.stderr.text()[-_SHOWN:] + ended.stdout.text()[-_SHOWN:]
+    if reach.network is Network.NONE and _NO_NETWORK.search(printed):
+        return "NOTE: It ran without a network. To ask for one, call again with network: true."
+    if _NO_ACCESS.search(printed):
+        where = "files of the workspace" if reach.level is Level.WORKSPACE else "no files at all"
+        return (
+            f"NOTE: It ran in a sandbox that can change {where}. To ask to run outside it, "
+            'call again with sandbox: "open" and a reason.'
+        )
+    return ""
 
 
 def _words(ended: Ended, limit: float) -> str:

@@ -9,6 +9,7 @@ from stringd.runs.guard.budget import RunBudget
 from stringd.runs.guard.permissions import Permissions
 from stringd.runs.record.events import ToolMutation
 from stringd.runs.strategy.skills import Skill
+from stringd.runs.tools.sandbox import RunSandbox
 from stringd.runs.tools.todo_list import Todos
 from stringd.runs.tools.trash import Trash
 
@@ -102,6 +103,7 @@ class Desk:
     trash: Trash
     mutated: Callable[[ToolMutation], None]
     budget: RunBudget
+    sandbox: RunSandbox
     skills: Sequence[Skill] = ()
     todos: Todos = field(default_factory=Todos)
     ports: DaemonPorts = field(default_factory=DaemonPorts)

@@ -1,0 +1,91 @@
+"""The sandbox of a run: how far its commands reach without a question, and what is asked."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from stringd.system.sandbox import (
+    Enclosed,
+    Level,
+    Network,
+    Nothing,
+    enclose,
+    find_available,
+    standard_spec,
+)
+
+_ORDER: Final = (Level.READ_ONLY, Level.WORKSPACE, Level.OPEN)
+
+
+def narrowest(*levels: Level) -> Level:
+    return min(levels, key=_ORDER.index)
+
+
+def is_wider(level: Level, than: Level) -> bool:
+    return _ORDER.index(level) > _ORDER.index(than)
+
+
+class RunSandbox:
+    """What every command of one segment runs in; its /tmp lasts until `close`.
+
+    `level` is the widest that needs no question, `hidden` the daemon's own places.
+    """
+
+    def __init__(self, level: Level, workspace: Path, hidden: Sequence[Path] = ()) -> None:
+        self.level = level
+        self._workspace = workspace
+        self._hidden = tuple(hidden)
+        self._temporary: Path | None = None
+
+    async def has_walls(self) -> bool:
+        """Whether this machine can make what the level asks for."""
+        return not isinstance(await find_available(), Nothing)
+
+    async def enclose(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        level: Level,
+        network: Network,
+        directory: Path,
+    ) -> Enclosed:
+        """What to start so that the command runs at a level. Raises `SandboxError`.
+
+        `directory` is where it starts; whoever allowed it to be used let it be written to.
+        """
+        return await asyncio.to_thread(
+            self._enclose, command, environment, level, network, directory
+        )
+
+    def _enclose(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        level: Level,
+        network: Network,
+        directory: Path,
+    ) -> Enclosed:
+        workspace = dict.fromkeys((self._workspace.resolve(), directory))
+        spec = standard_spec(
+            level,
+            list(workspace),
+            hide=self._hidden,
+            network=network,
+            temporary=self._own_temporary(),
+        )
+        return enclose(spec, command, environment)
+
+    def close(self) -> None:
+        """Remove what its commands left in their /tmp."""
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    def _own_temporary(self) -> Path:
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="stringd-run-"))
+        return self._temporary

@@ -1,0 +1,228 @@
+"""Commands of a run inside real walls: what they reach, and what has to be asked first."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from stringd.runs.tools import sandbox
+from stringd.system.sandbox import Level, Nothing, available
+from tests.runs.support import Json, RunsServer, Watcher, serving
+from tests.runs.tools.support import Used, use
+from tests.system.sandbox.cage import canary_parent
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine"),
+]
+
+SECRET = "CANARY-SECRET"
+
+
+@dataclass
+class Scene:
+    """A home with secrets and a workspace in it, outside /tmp: a sandbox has its own /tmp."""
+
+    base: Path
+
+    @property
+    def home(self) -> Path:
+        return self.base / "home"
+
+    @property
+    def work(self) -> Path:
+        return self.home / "project"
+
+    def outside(self) -> dict[str, str]:
+        """Everything of the home but the workspace."""
+        files = [path for path in self.home.rglob("*") if path.is_file()]
+        kept = [path for path in files if not path.is_relative_to(self.work)]
+        return {str(path): path.read_text("utf-8") for path in kept}
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    parent = canary_parent()
+    if parent is None:
+        pytest.skip("there is no directory outside /tmp to plant canaries in")
+    base = Path(tempfile.mkdtemp(prefix="stringd-canaries-", dir=parent)).resolve()
+    found = Scene(base)
+    try:
+        for folder in (found.work, found.home / ".ssh", base / "data"):
+            folder.mkdir(parents=True)
+        (found.home / ".ssh" / "id_ed25519").write_text(SECRET, "utf-8")
+        (found.home / "notes.txt").write_text("as it was", "utf-8")
+        (base / "data" / "credentials.json").write_text("{}", "utf-8")
+        monkeypatch.setenv("HOME", str(found.home))
+        yield found
+    finally:
+        shutil.rmtree(base)
+
+
+@pytest.fixture
+async def server(scene: Scene) -> AsyncIterator[RunsServer]:
+    async with serving(scene.base) as running:
+        yield running
+
+
+@pytest.fixture
+async def watcher(server: RunsServer) -> Watcher:
+    return await server.watcher()
+
+
+async def run(
+    server: RunsServer, watcher: Watcher, scene: Scene, args: Json, *decisions: str, id_: str = "r"
+) -> Used:
+    call = ("run_command", args)
+    return await use(server, watcher, scene.work, call, decisions=decisions, run_id=id_)
+
+
+async def test_an_ordinary_command_works_in_the_workspace_without_a_question(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    keep = 'echo kept > "${TMPDIR:-/tmp}/kept"'
+    command = f"echo made > made.txt; cat made.txt ../notes.txt; {keep}"
+    used = await use(
+        server,
+        watcher,
+        scene.work,
+        ("run_command", {"command": command}),
+        ("run_command", {"command": 'cat "${TMPDIR:-/tmp}/kept"'}),
+    )
+    assert (scene.work / "made.txt").read_text("utf-8") == "made\n"
+    assert "made\nas it was" in used.outputs[0]
+    assert "STDOUT:\nkept\n" in used.outputs[1]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo x > "$HOME/notes.txt"',
+        'echo x > "$HOME/new.txt"',
+        'rm -f "$HOME/notes.txt"',
+        'mv ../notes.txt "$HOME/gone.txt"',
+        'ln "$HOME/notes.txt" ./linked && echo x > ./linked',
+        "ln -s ../notes.txt l; echo x > l",
+        'echo x > "$HOME/.ssh/authorized_keys"',
+    ],
+)
+async def test_nothing_outside_the_workspace_changes(
+    server: RunsServer, watcher: Watcher, scene: Scene, command: str
+) -> None:
+    before = scene.outside()
+    used = await use(
+        server, watcher, scene.work, ("run_command", {"command": command}), otherwise="allow"
+    )
+    assert scene.outside() == before
+    assert "STATUS: FAILED" in used.output
+
+
+async def test_secrets_and_the_daemons_own_files_are_absent(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    command = f"cat ~/.ssh/id_ed25519 {scene.base}/data/credentials.json; ls {scene.base}/data; env"
+    used = await run(server, watcher, scene, {"command": command})
+    assert SECRET not in used.output
+    assert "credentials.json\n" not in used.output.partition("STDERR:")[0]
+
+
+async def test_the_network_is_asked_for_and_then_there(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    visits: list[bytes] = []
+
+    async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visits.append(await reader.readline())
+        writer.close()
+
+    recorder = await asyncio.start_server(record, "127.0.0.1", 0)
+    async with recorder:
+        port = recorder.sockets[0].getsockname()[1]
+        args: Json = {"command": f"echo hello > /dev/tcp/127.0.0.1/{port}"}
+        used = await run(server, watcher, scene, args)
+        assert "STATUS: FAILED" in used.output
+        assert used.output.endswith("To ask for one, call again with network: true.")
+        assert visits == []
+        args |= {"network": True, "reason": "to greet"}
+        used = await run(server, watcher, scene, args, "deny", id_="no")
+        assert visits == []
+        used = await run(server, watcher, scene, args, "allow", id_="yes")
+        assert "STATUS: SUCCESS" in used.output
+        assert visits == [b"hello\n"]
+    details = used.of("request_permission")[0]["details"]
+    assert (details["sandbox"], details["network"]) == ("workspace", "open")
+    assert details["why"] == ["it asks for the network: to greet"]
+
+
+async def test_leaving_the_sandbox_is_a_question_of_its_own(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    args: Json = {"command": 'echo x > "$HOME/new.txt"'}
+    used = await run(server, watcher, scene, args)
+    assert 'call again with sandbox: "open" and a reason' in used.output
+    leaving = {**args, "sandbox": "open", "reason": "it belongs there"}
+    used = await run(server, watcher, scene, leaving, "deny", id_="no")
+    assert not (scene.home / "new.txt").exists()
+    details = used.of("request_permission")[0]["details"]
+    assert details["why"] == ["it asks to run outside the sandbox: it belongs there"]
+    await run(server, watcher, scene, leaving, "allow", id_="yes")
+    assert (scene.home / "new.txt").read_text("utf-8") == "x\n"
+
+
+async def test_a_grant_counts_for_the_same_command_place_variables_and_reach_only(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    (scene.work / "sub").mkdir()
+    same: Json = {"command": "true", "sandbox": "open"}
+    others: list[Json] = [
+        {**same, "cwd": "sub"},
+        {**same, "env": {"A": "1"}},
+        {"command": "true", "network": True},
+        {"command": "true ", "sandbox": "open"},
+    ]
+    calls = [("run_command", args) for args in (same, same, {**same, "cwd": "./"}, *others)]
+    decisions = ["allow-session", *(["deny"] * len(others))]
+    used = await use(server, watcher, scene.work, *calls, decisions=decisions)
+    assert len(used.of("request_permission")) == 1 + len(others)
+
+
+async def test_a_strategy_narrows_its_commands_and_a_setting_opens_them(scene: Scene) -> None:
+    write: Json = {"command": "echo x > here.txt"}
+    async with serving(scene.base, sandbox=Level.READ_ONLY) as server:
+        watcher = await server.watcher()
+        used = await run(server, watcher, scene, write)
+        assert "STATUS: FAILED" in used.output
+        used = await run(
+            server, watcher, scene, {**write, "sandbox": "workspace"}, "allow", id_="w"
+        )
+        assert "STATUS: SUCCESS" in used.output
+    outside: Json = {"command": 'echo x > "$HOME/new.txt"'}
+    async with serving(scene.base, sandbox=Level.OPEN) as server:
+        watcher = await server.watcher()
+        used = await run(server, watcher, scene, outside, id_="o")
+        assert "STATUS: SUCCESS" in used.output
+
+
+async def test_without_walls_the_question_says_so(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def none() -> Nothing:
+        return Nothing("Nothing here")
+
+    monkeypatch.setattr(sandbox, "find_available", none)
+    async with serving(scene.base, approve_commands=["^touch"]) as server:
+        watcher = await server.watcher()
+        used = await run(server, watcher, scene, {"command": "echo plainly safe"})
+        assert "STATUS: SUCCESS" in used.output
+        used = await run(server, watcher, scene, {"command": "touch x"}, "deny", id_="asked")
+        assert used.of("request_permission")[0]["details"]["sandbox"] == "none"
+
+
+def test_levels_are_ordered() -> None:
+    assert sandbox.narrowest(Level.OPEN, Level.READ_ONLY, Level.WORKSPACE) is Level.READ_ONLY
+    assert sandbox.is_wider(Level.OPEN, Level.WORKSPACE)
+    assert not sandbox.is_wider(Level.READ_ONLY, Level.READ_ONLY)
