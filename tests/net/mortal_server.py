@@ -1,17 +1,19 @@
 """An MCP server that can die or fail when it is asked to."""
 
 import os
+import secrets
 
 from mcp.server import MCPServer
 from mcp.shared.exceptions import MCPError
 
 server = MCPServer("Mortal")
+NUMBER = secrets.token_hex(8)
 
 
 @server.tool()
 def number() -> str:
-    """The id of this process."""
-    return str(os.getpid())
+    """Another one in every process; in a sandbox their ids are the same."""
+    return NUMBER
 
 
 @server.tool()

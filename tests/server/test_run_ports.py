@@ -8,7 +8,7 @@ import yaml
 from websockets.asyncio.client import connect
 
 from tests.gate.support import QUESTION, running_gate
-from tests.runs.support import Json, Watcher, sequential, strategy
+from tests.runs.support import TERMINAL, Json, Watcher, sequential, strategy
 from tests.runs.tools.support import Call, agent
 from tests.support.daemon import Daemon
 
@@ -29,7 +29,13 @@ async def outputs(tmp_path: Path, *calls: Call, **environment: str) -> list[str]
             fields: Json = {"runId": "r", "strategyPath": str(path), "cwd": str(work)}
             await watcher.ask("prepare_run", **fields)
             await watcher.send("start_run", runId="r")
-            messages = await watcher.until("strategy_completed", "strategy_error")
+            messages = await watcher.until("request_permission", *TERMINAL)
+            while messages[-1]["type"] == "request_permission":
+                # A shell of the user's is outside the sandbox.
+                assert messages[-1]["resource"] == "echo from-the-shell"
+                allowed = {"permissionRequestId": messages[-1]["requestId"], "decision": "allow"}
+                await watcher.send("permission_decision", runId="r", **allowed)
+                messages += await watcher.until("request_permission", *TERMINAL)
     events = [m["event"] for m in messages if m["type"] == "agent_streaming"]
     return [e["output"] for e in events if e["type"] == "tool-result"]
 

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeV
 from urllib.parse import urlsplit
 
 from stringd.net.addresses import resolve
+from stringd.net.mcp_walls import ServerWalls, enclosed_server
 
 if TYPE_CHECKING:
     import httpx2
@@ -73,7 +74,7 @@ class McpCallError(McpError):
 
 
 class ServerSpec(NamedTuple):
-    """A command to start, with its environment, or an address with headers."""
+    """A command to start, with its environment and sandbox, or an address with headers."""
 
     transport: Literal["stdio", "http", "sse"]
     command: tuple[str, ...] = ()
@@ -81,6 +82,8 @@ class ServerSpec(NamedTuple):
     cwd: str | None = None
     url: str = ""
     headers: Mapping[str, str] = {}
+    walls: ServerWalls | None = None
+    """The sandbox a command is started in; None is none."""
 
 
 class McpClient:
@@ -317,9 +320,13 @@ class _Connection:
             ):
                 yield client
         else:
-            program, *arguments = spec.command
+            directory = _directory(spec)
+            started = await asyncio.to_thread(
+                enclosed_server, spec.walls, spec.command, spec.environment
+            )
+            program, *arguments = started.argv
             parameters = StdioServerParameters(
-                command=program, args=arguments, env=dict(spec.environment), cwd=_directory(spec)
+                command=program, args=arguments, env=started.environment, cwd=directory
             )
             async with Client(stdio_client(parameters, printed)) as client:  # type: ignore[arg-type]
                 yield client

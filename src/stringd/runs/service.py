@@ -26,7 +26,7 @@ from stringd.runs.handlers.providers import ProviderHandlers
 from stringd.runs.handlers.strategies import StrategyHandlers
 from stringd.runs.handlers.subscriptions import join, leave, replay
 from stringd.runs.handlers.trash import TrashHandlers
-from stringd.runs.mcp.servers import RunServers
+from stringd.runs.mcp.servers import McpPool, RunServers
 from stringd.runs.models.directory import ProviderDirectory
 from stringd.runs.models.resolve import Models
 from stringd.runs.record.file_store import FileRunStore
@@ -56,6 +56,7 @@ class RunService:
             store or FileRunStore(config.data_dir / "runs"),
             models or Models(directory=self._directory),
             Templates(config.template_filters),
+            McpPool((config.data_dir,)),
         )
         self.models = self._services.models
         self._store = self._services.store

@@ -1,6 +1,7 @@
 """The connection of a run to one MCP server, with what it offers and why it does not."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from stringd.net.mcp_client import (
     ServerSpec,
     list_tools,
 )
+from stringd.net.mcp_walls import ServerWalls
 from stringd.runs.mcp.definitions import MissingVariableError, ServerDefinition
 
 if TYPE_CHECKING:
@@ -34,13 +36,18 @@ class Connection:
     """
 
     def __init__(
-        self, definition: ServerDefinition, cwd: Path, tasks: "set[asyncio.Task[None]]"
+        self,
+        definition: ServerDefinition,
+        cwd: Path,
+        tasks: "set[asyncio.Task[None]]",
+        hide: Sequence[Path] = (),
     ) -> None:
         self.definition = definition
         self.tools: list[TheirTool] = []
         self.error: str | None = None
         self._cwd = cwd
         self._tasks = tasks
+        self._hide = hide
         self._client: McpClient | None = None
 
     @property
@@ -51,7 +58,7 @@ class Connection:
         """Ask the server what it offers; why it does not answer is kept, not raised."""
         try:
             self._client = McpClient(
-                _spec(self.definition, self._cwd),
+                _spec(self.definition, self._cwd, self._hide),
                 name=f"mcp {self.definition.id}",
                 idle_seconds=None,
                 read_seconds=_READ_SECONDS,
@@ -75,16 +82,20 @@ class Connection:
         return await self._client.ask(lambda client: client.call_tool(tool, arguments))
 
 
-def _spec(definition: ServerDefinition, cwd: Path) -> ServerSpec:
+def _spec(definition: ServerDefinition, cwd: Path, hide: Sequence[Path]) -> ServerSpec:
     if definition.transport != "stdio":
         url, headers = definition.text("url") or "", definition.mapping("headers")
         return ServerSpec(definition.transport, url=url, headers=headers)
     own = definition.text("cwd")
+    command = (definition.text("command") or "", *definition.texts("args"))
+    directory = cwd if own is None else definition.file.parent / own
+    places = (cwd, directory) if definition.owned else (cwd,)
     return ServerSpec(
         "stdio",
-        command=(definition.text("command") or "", *definition.texts("args")),
+        command=command,
         environment=definition.mapping("env"),
-        cwd=str(cwd if own is None else definition.file.parent / own),
+        cwd=str(directory),
+        walls=ServerWalls(definition.sandbox, places, tuple(hide), definition.owned),
     )
 
 

@@ -15,6 +15,7 @@ from stringd.runs.strategy.schema import MCP_SERVERS
 from stringd.runs.strategy.source import read_source
 from stringd.system.files import write_atomically
 from stringd.system.provider_keys import with_provider_keys
+from stringd.system.sandbox import Level
 
 Origin = Literal["global", "workspace", "strategy"]
 _FILE: Final = Fields({"mcpServers": MCP_SERVERS})
@@ -42,6 +43,17 @@ class ServerDefinition:
     def enabled_by_default(self) -> bool:
         """A strategy's own servers are on unless it says otherwise; shared ones are off."""
         return bool(self.raw.get("enabledByDefault", self.source == "strategy"))
+
+    @property
+    def owned(self) -> bool:
+        """Whether the daemon's owner wrote it, not somebody's project."""
+        return self.source == "global"
+
+    @property
+    def sandbox(self) -> Level:
+        """How far it reaches; only the owner's own definitions open it."""
+        wanted = Level(self.raw.get("sandbox", Level.WORKSPACE))
+        return Level.WORKSPACE if wanted is Level.OPEN and not self.owned else wanted
 
     def text(self, key: str) -> str | None:
         """A value, from the environment where it says so. Raises `MissingVariableError`."""

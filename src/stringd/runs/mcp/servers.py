@@ -98,9 +98,10 @@ def check_servers(strategy: Strategy, known: Collection[str]) -> None:
 
 
 class McpPool:
-    """Every connection of a daemon, so that none outlives it."""
+    """Every connection of a daemon, so that none outlives it. Servers do not see what is `hide`."""
 
-    def __init__(self) -> None:
+    def __init__(self, hide: Sequence[Path] = ()) -> None:
+        self._hide = hide
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def connect(
@@ -113,7 +114,7 @@ class McpPool:
         """Connect to what a run's agents need. Failures to connect are told, not raised."""
         enabled = default_selection(known) if selection is None else list(selection)
         connections = {
-            name: Connection(known[name], cwd, self._tasks)
+            name: Connection(known[name], cwd, self._tasks, self._hide)
             for name in wanted_servers(strategy)
             if name in enabled
         }

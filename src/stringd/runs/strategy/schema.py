@@ -38,6 +38,7 @@ _stdio_server = Fields(
         "cwd": _setting,
         "env": Entries(_setting),
         "enabledByDefault": Flag(),
+        "sandbox": OneOf(("read-only", "workspace", "open")),
     },
 )
 

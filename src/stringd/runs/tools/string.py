@@ -11,6 +11,7 @@ from stringd.net.fetch import normalised
 from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput
+from stringd.system.sandbox import Level
 
 
 class StringToolArguments(Arguments, frozen=True):
@@ -44,10 +45,20 @@ class _Questions:
         self._details = details
         self._agent = context.agent_name
         self._permissions = context.desk.permissions
+        self._sandbox = context.desk.sandbox
         self._granted = set[tuple[str, str]]()
 
     async def command(self, line: str) -> None:
-        await self._permissions.command(self._agent, self._tool, line, self._details)
+        # It runs as the user's own would, so where there are walls it leaves them.
+        walls = self._sandbox.level is not Level.OPEN and await self._sandbox.has_walls()
+        await self._permissions.command(
+            self._agent,
+            self._tool,
+            line,
+            self._details,
+            scope=self._details["topic"],
+            leaves=["it runs outside the sandbox"] if walls else (),
+        )
 
     async def change(self, what: str) -> None:
         await self._permissions.more(self._agent, self._tool, what, self._details)

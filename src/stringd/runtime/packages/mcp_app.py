@@ -12,6 +12,7 @@ import msgspec
 
 from stringd.actions.errors import payload_error
 from stringd.actions.place import Value, text_of
+from stringd.system.sandbox import Level
 
 MOUNT_FILE: Final = "mcp.json"
 SCHEME: Final = "mcp://"
@@ -49,6 +50,8 @@ class Mount(msgspec.Struct, frozen=True):
     resources: tuple[ResourceInfo, ...] = ()
     headers: dict[str, str] = {}
     """Sent to the address; `$NAME` in a value stands for a variable of the app."""
+    sandbox: Level = Level.WORKSPACE
+    """How far the command reaches; its owner may write `open` here."""
     cwd: str | None = None
     """Where the command runs: the directory it was typed in, so that its relative paths hold."""
 

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ from stringd.actions.templates import Variable, cut
 from stringd.documents import parse
 from stringd.net.fetch import FetchError
 from stringd.net.mcp_client import McpError, ServerSpec
+from stringd.net.mcp_walls import ServerWalls
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages import record
 from stringd.runtime.packages.install import (
@@ -146,7 +148,10 @@ async def _use(
     mask = NOTHING_HIDDEN
     if mount.url is None:
         environment = command_environment(os.environ, variables, {})
-        spec = ServerSpec("stdio", mount.command, environment, mount.cwd)
+        places = (Path(mount.cwd),) if mount.cwd else ()
+        hide = (Path(call.services.data_root),)
+        walls = ServerWalls(mount.sandbox, places, hide, owned=True)
+        spec = ServerSpec("stdio", mount.command, environment, mount.cwd, walls=walls)
     else:
         headers, mask = _headers(mount, variables, name)
         spec = ServerSpec("http", url=mount.url, headers=headers)

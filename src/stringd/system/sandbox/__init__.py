@@ -9,6 +9,7 @@ from stringd.system.sandbox.bubblewrap import Bubblewrap
 from stringd.system.sandbox.enclose import Enclosed, enclose, standard_spec
 from stringd.system.sandbox.inside import ask_to_end, processes_inside
 from stringd.system.sandbox.landlock import Landlock
+from stringd.system.sandbox.programs import named_in
 from stringd.system.sandbox.report import Report, report
 from stringd.system.sandbox.spec import Level, Limits, Network, SandboxError, SandboxSpec
 from stringd.system.sandbox.walls import Nothing, Walls, available, find_available
@@ -29,6 +30,7 @@ __all__ = [
     "available",
     "enclose",
     "find_available",
+    "named_in",
     "processes_inside",
     "report",
     "standard_spec",

@@ -1,0 +1,27 @@
+"""What a program needs to see of the places a sandbox replaces by its own."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from stringd.system.sandbox.spec import TEMPORARY
+
+
+def named_in(command: Sequence[str]) -> tuple[Path, ...]:
+    """The files a command line names in a temporary directory, with what is installed around them.
+
+    A sandbox has a temporary directory of its own, in which they would be missing.
+    """
+    found: dict[Path, None] = {}
+    for index, text in enumerate(command):
+        path = Path(text)
+        if path.is_absolute() and path.exists() and _is_temporary(path):
+            # A program brings its environment along: PREFIX/bin/program.
+            program = index == 0 and path.parent.name == "bin"
+            around = path.parent.parent if program else path.parent
+            found[path if os.fspath(around) in TEMPORARY else around] = None
+    return tuple(found)
+
+
+def _is_temporary(path: Path) -> bool:
+    return any(os.fspath(parent) in TEMPORARY for parent in path.parents)

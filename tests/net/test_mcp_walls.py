@@ -1,0 +1,76 @@
+"""The sandbox of MCP servers: secrets hidden, the workspace writable, the network there."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stringd.net.mcp_walls import ServerWalls, enclosed_server
+from stringd.system.sandbox import Level, Nothing, available
+from tests.system.sandbox.cage import canary_parent
+
+pytestmark = pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine")
+
+SCRIPT = """
+cat ~/.ssh/key "$1/data/secret"
+echo x > "$1/work/made" && echo wrote work
+echo x > "$1/named/made" && echo wrote named
+echo x > "$1/other/made" && echo wrote other
+true
+"""
+
+
+@pytest.fixture
+def base(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    parent = canary_parent()
+    if parent is None:
+        pytest.skip("there is no directory outside /tmp to plant canaries in")
+    base = Path(tempfile.mkdtemp(prefix="stringd-canaries-", dir=parent)).resolve()
+    try:
+        for name in ("home/.ssh", "data", "work", "named", "other"):
+            (base / name).mkdir(parents=True)
+        (base / "home/.ssh/key").write_text("CANARY\n", "utf-8")
+        (base / "data/secret").write_text("CANARY\n", "utf-8")
+        monkeypatch.setenv("HOME", str(base / "home"))
+        yield base
+    finally:
+        shutil.rmtree(base)
+
+
+def output(base: Path, level: Level, *, owned: bool) -> list[str]:
+    walls = ServerWalls(level, (base / "work",), (base / "data",), owned)
+    command = ("/bin/bash", "-c", SCRIPT, "server", str(base), str(base / "named"))
+    started = enclosed_server(walls, command, {"PATH": "/usr/bin:/bin"})
+    done = subprocess.run(
+        started.argv,
+        env={**started.environment, "HOME": str(base / "home")},
+        cwd=base / "work",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_a_server_of_somebody_elses_definition_changes_the_workspace_only(base: Path) -> None:
+    assert output(base, Level.WORKSPACE, owned=False) == ["wrote work"]
+    assert output(base, Level.READ_ONLY, owned=False) == []
+
+
+def test_what_the_owner_names_is_writable_and_secrets_stay_hidden(base: Path) -> None:
+    found = output(base, Level.WORKSPACE, owned=True)
+    assert found == ["wrote work", "wrote named", "wrote other"]
+
+
+def test_an_open_server_has_no_walls(base: Path) -> None:
+    assert "CANARY" in output(base, Level.OPEN, owned=True)
+
+
+def test_a_missing_program_is_told_before_the_walls_are_made() -> None:
+    with pytest.raises(FileNotFoundError):
+        enclosed_server(ServerWalls(Level.WORKSPACE), ("no-such-program",), {})
