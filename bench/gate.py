@@ -163,7 +163,7 @@ def _gate(folder: Path) -> Iterator[Gate]:
 
 def _serve(folder: Path, ready: int) -> None:
     from stringd.gate.audit import FILE_NAME, AuditLog
-    from stringd.gate.decide import Answer, Event
+    from stringd.gate.decide import Event, KeyAnswer
     from stringd.gate.execute import Executor
     from stringd.gate.listener import Listener
     from stringd.gate.question import Question
@@ -177,8 +177,8 @@ def _serve(folder: Path, ready: int) -> None:
         def turn(self, _watch: Watch, _caller: object = None) -> AbstractContextManager[None]:
             return nullcontext()
 
-        def ask(self, _question: Question, _watch: Watch) -> Answer:
-            return Answer(Event.YES, by="benchmark")
+        def ask(self, _question: Question, _watch: Watch) -> KeyAnswer:
+            return KeyAnswer(Event.YES, by="benchmark")
 
         def lend(self, _group: int) -> AbstractContextManager[None]:
             return nullcontext()

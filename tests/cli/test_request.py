@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stringd import __version__
-from stringd.cli.request import UsageError, parse, split_stages
-from stringd.gate.decide import Answer, Event
+from stringd.cli.request import RequestUsageError, parse, split_stages
+from stringd.gate.decide import Event, KeyAnswer
 from tests.client.test_gate import peer
 from tests.gate.conftest import desk, home
 from tests.gate.support import PATIENCE, Desk, Human, serving
@@ -64,7 +64,7 @@ def test_a_signal_death_is_255(desk: Desk) -> None:
     ],
 )
 def test_a_refusal_is_said_and_exits_1(home: Path, event: Event, note: str, message: bytes) -> None:
-    with serving(home, Human(decide=lambda _: Answer(event, note=note))) as desk:
+    with serving(home, Human(decide=lambda _: KeyAnswer(event, note=note))) as desk:
         done = run(desk.path, "--no-privilege", "true")
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", message)
 
@@ -152,7 +152,7 @@ def test_an_answer_that_does_not_come_is_an_error(home: Path) -> None:
     ],
 )
 def test_misuse_is_named(words: list[str], message: str) -> None:
-    with pytest.raises(UsageError) as wrong:
+    with pytest.raises(RequestUsageError) as wrong:
         parse(words)
     assert str(wrong.value).startswith(message)
 

@@ -20,7 +20,7 @@ from stringd.client.gate import (
     default_socket,
     succeeded,
 )
-from stringd.gate.decide import Answer, Event
+from stringd.gate.decide import Event, KeyAnswer
 from stringd.wire.gate import Status, encode_request
 from tests.gate.conftest import desk, home
 from tests.gate.support import Desk, Human, serving
@@ -76,7 +76,7 @@ def test_ping_and_stop_need_no_human(desk: Desk) -> None:
 
 
 def test_a_denial_is_an_answer_and_no_success(home: Path) -> None:
-    human = Human(decide=lambda _: Answer(Event.NO, note="not today"))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO, note="not today"))
     with serving(home, human) as desk:
         response = Gate(str(desk.path)).run([["true"]], privileged=False)
     assert response.status is Status.DENIED

@@ -23,11 +23,11 @@ from typing import Any
 
 from stringd.gate.audit import FILE_NAME, AuditLog
 from stringd.gate.callers import CallerId, caller_of
-from stringd.gate.decide import Answer, Event
+from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line
 from stringd.gate.execute import Executor
 from stringd.gate.listener import Listener
-from stringd.gate.program import Program
+from stringd.gate.program import ShownProgram
 from stringd.gate.question import Question
 from stringd.gate.requests import RequestHandler
 from stringd.gate.server import Server
@@ -222,7 +222,7 @@ def running_gate(
 class Human:
     """An approver without a terminal: answers as told, and remembers what it was asked."""
 
-    decide: Callable[[Question], Answer] = lambda _: Answer(Event.YES, by="test")
+    decide: Callable[[Question], KeyAnswer] = lambda _: KeyAnswer(Event.YES, by="test")
     asked: list[Question] = field(default_factory=list)
     told: list[Line] = field(default_factory=list)
     # Questions wait here until the test lets them be answered.
@@ -236,7 +236,7 @@ class Human:
     def turn(self, watch: Watch, caller: Hashable = None) -> AbstractContextManager[None]:
         return self._turns.take(watch, caller)
 
-    def ask(self, question: Question, watch: Watch) -> Answer:
+    def ask(self, question: Question, watch: Watch) -> KeyAnswer:
         self.asked.append(question)
         while not self.at_liberty.wait(0.01):
             watch.check()
@@ -268,7 +268,7 @@ def serving(
     *,
     at_liberty: bool = True,
     exec_timeout: int = 30,
-    sudo: Program | None = None,
+    sudo: ShownProgram | None = None,
     identify: Callable[[int, int], CallerId] = caller_of,
 ) -> Iterator[Desk]:
     """Serve on a thread until the block ends."""

@@ -16,7 +16,7 @@ import pytest
 
 from stringd.gate.audit import FILE_NAME, verify
 from stringd.gate.callers import HOLD_SECONDS, MAX_PER_CALLER, CallerId, Callers, caller_of
-from stringd.gate.decide import Answer, Event
+from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.errors import BusyError, TroubleError
 from stringd.gate.refusals import BURST
 from stringd.gate.sudo import find_sudo
@@ -131,7 +131,7 @@ def test_a1_a_script_passed_as_an_argument_is_named_as_changeable(home: Path) ->
     for path in (script, data):
         path.write_text("echo hi\n")
         os.chown(path, 65534, 65534)
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     with serving(home, human) as desk:
         for words in (["sh", str(script)], ["cat", str(data)], ["env", f"--chdir={script}"]):
             exchange(desk.path, request(words))
@@ -268,7 +268,7 @@ def test_a7_wide_letters_put_no_text_at_the_left_edge(home: Path, letter: str) -
 @proves("GATE-ASK-15")
 def test_a8_one_caller_does_not_take_all_places_nor_all_turns(home: Path) -> None:
     """The greedy one has all it may have in the queue; another one is asked about next but one."""
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     who = [CallerId(1, 1)]
     with serving(home, human, at_liberty=False, identify=lambda *_: who[0]) as desk:
         greedy = [connect(desk.path) for _ in range(MAX_PER_CALLER)]
@@ -358,7 +358,7 @@ def test_a8_ids_of_pings_are_kept_apart_from_those_of_commands(desk: Desk) -> No
 
 @proves("GATE-AUD-05")
 def test_a9_requests_that_are_withdrawn_do_not_fill_the_disk(home: Path) -> None:
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     large = ["echo", "x" * 60_000]
     with serving(home, human, at_liberty=False) as desk:
         for number in itertools.count(1):

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 import stringd.gate
 from stringd.gate import server as server_module
 from stringd.gate.characters import is_clean, is_visible
-from stringd.gate.decide import Answer, Approval, Event, IllegalStepError
+from stringd.gate.decide import Approval, Event, IllegalStepError, KeyAnswer
 from stringd.gate.display import line, paint, pipeline_text
 from stringd.gate.errors import RefusalError
 from stringd.gate.keys import Key, classify
-from stringd.gate.program import Program
-from stringd.gate.question import Peer, Question, Size, compose, word_lines
+from stringd.gate.program import ShownProgram
+from stringd.gate.question import AskingPeer, Question, Size, compose, word_lines
 from stringd.gate.replay import ReplayMemory
 from stringd.gate.validate import MAX_AGE_SECONDS
 from tests.gate.support import (
@@ -93,9 +93,9 @@ def test_c1_a_file_swapped_after_approval_is_not_run(home: Path) -> None:
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
 
-    def swap(_: Question) -> Answer:
+    def swap(_: Question) -> KeyAnswer:
         tool.write_text(f"#!/bin/sh\ntouch {ran}\n")
-        return Answer(Event.YES)
+        return KeyAnswer(Event.YES)
 
     with serving(home, Human(decide=swap)) as desk:
         reply = exchange(desk.path, request([str(tool)]))
@@ -104,7 +104,7 @@ def test_c1_a_file_swapped_after_approval_is_not_run(home: Path) -> None:
 
 
 @dataclass(frozen=True)
-class NotingSudo(Program):
+class NotingSudo(ShownProgram):
     """A sudo that only takes notes."""
 
     def calls(self) -> list[list[str]]:
@@ -175,7 +175,7 @@ def test_c2_of_all_keys_and_none_only_y_is_a_yes() -> None:
 def test_c2_neither_a_no_nor_silence_runs_anything(
     sudo: NotingSudo, home: Path, event: Event, status: str
 ) -> None:
-    with serving(home, Human(decide=lambda _: Answer(event)), sudo=sudo) as desk:
+    with serving(home, Human(decide=lambda _: KeyAnswer(event)), sudo=sudo) as desk:
         for privileged in (True, False):
             asked = request(["touch", str(home / "ran")], privileged=privileged)
             assert exchange(desk.path, asked)["status"] == status
@@ -291,7 +291,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_c4_no_field_of_a_request_switches_asking_off(home: Path) -> None:
-    with serving(home, Human(decide=lambda _: Answer(Event.NO))) as desk:
+    with serving(home, Human(decide=lambda _: KeyAnswer(Event.NO))) as desk:
         assert exchange(desk.path, request(["true"]))["status"] == "denied"
         before = files(home)
         for number, (name, value) in enumerate(WISHES, start=2):
@@ -345,8 +345,8 @@ def test_c6_no_displayed_field_can_lie(
         validated(
             valid(pipeline=stages, reason=reason, session=session, host=host, version=version)
         ),
-        tuple(Program(stage[0], path or None, path) for stage in stages),
-        Peer(1, 1, exe),
+        tuple(ShownProgram(stage[0], path or None, path) for stage in stages),
+        AskingPeer(1, 1, exe),
     )
     lines = [spans for page in compose(asked, Size(60, 24)) for spans in page]
     shown = paint([*lines, *word_lines(asked, 60)], colour=False)
@@ -410,7 +410,7 @@ def test_c6_nothing_but_painted_text_is_written_to_the_terminal() -> None:
 
 
 def test_c7_a_raw_socket_caller_is_gated_like_any_other(home: Path) -> None:
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     raw = json.dumps({"pipeline": [["touch", str(home / "ran")]], "time": request()["time"]})
     with serving(home, human) as desk:
         assert exchange(desk.path, raw.encode() + b"\n")["status"] == "denied"
@@ -465,7 +465,7 @@ def test_c10_an_alias_nobody_detects_reaches_a_gate_that_asks_for_itself(home: P
     """Two gates: what one human approved says nothing at the other."""
     (home / "a").mkdir()
     (home / "b").mkdir()
-    no = Human(decide=lambda _: Answer(Event.NO))
+    no = Human(decide=lambda _: KeyAnswer(Event.NO))
     with serving(home / "a", Human()) as ours, serving(home / "b", no) as theirs:
         for host in ("", "box.lan", "user@10.0.0.7"):
             assert exchange(ours.path, request(["true"], host=host))["status"] == "ok"

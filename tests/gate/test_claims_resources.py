@@ -17,7 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stringd.gate import server as server_module
-from stringd.gate.decide import Answer, Event
+from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.errors import BusyError, TroubleError
 from stringd.gate.instants import SECOND, age_seconds, lead_seconds, parse_instant
 from stringd.gate.listener import Listener
@@ -96,7 +96,7 @@ def test_r1_large_lines_of_brackets_do_not_hold_up_an_honest_request(desk: Desk)
 
 
 def test_r1_a_crowd_makes_room_for_whoever_comes(home: Path) -> None:
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     with serving(home, human) as desk:
         crowd = [connect(desk.path) for _ in range(MAX_HANDSHAKES)]
         until(lambda: desk.server.handshakes == MAX_HANDSHAKES)
@@ -144,7 +144,7 @@ def test_r2_a_line_is_read_up_to_1_mib(desk: Desk) -> None:
 
 
 def test_r2_few_large_requests_are_held_at_a_time(home: Path) -> None:
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     large = [["true", *["x"] * 20_000]]
     with serving(home, human, at_liberty=False) as desk:
         waiting = [connect(desk.path) for _ in range(MAX_LARGE_IN_FLIGHT)]
@@ -167,7 +167,7 @@ def test_r2_there_are_never_more_threads_than_can_be_served(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server_module, "MAX_THREADS", 2)
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     with serving(home, human, at_liberty=False) as desk:
         waiting = [connect(desk.path) for _ in range(2)]
         for connection in waiting:

@@ -14,7 +14,7 @@ from stringd.gate.decide import Approval, Event, Permit
 from stringd.gate.errors import StoppingError, TroubleError
 from stringd.gate.execute import Executor, Outcome
 from stringd.gate.processes import family
-from stringd.gate.program import Program
+from stringd.gate.program import ShownProgram
 from stringd.gate.resolve import hold, release
 from stringd.gate.watch import Signal, Watch
 from stringd.wire.gate import MAX_OUTPUT_BYTES
@@ -41,7 +41,7 @@ def watch(stopping: Signal) -> Iterator[Watch]:
 def permit(*stages: tuple[str, ...], sudo: Path | None = None, **fields: object) -> Permit:
     request = validated(valid(pipeline=stages, privileged=sudo is not None, **fields))
     approval = Approval(request)
-    by = None if sudo is None else Program("sudo", str(sudo))
+    by = None if sudo is None else ShownProgram("sudo", str(sudo))
     approval.show(tuple(hold(stage[0]) for stage in stages), by)
     approval.advance(Event.YES)
     return approval.spend()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stringd.gate.decide import Answer, Event
+from stringd.gate.decide import Event, KeyAnswer
 from tests.gate.support import Desk, Human, connect, read_line, request, serving
 
 STATUSES = {"denied", "error", "ok"}
@@ -88,7 +88,7 @@ def attack(desk: Desk, canary: Path, count: int, seed: int) -> set[str]:
 
 def fuzz(home: Path, count: int) -> None:
     canary = home / "canary"
-    with serving(home, Human(decide=lambda _: Answer(Event.NO))) as desk:
+    with serving(home, Human(decide=lambda _: KeyAnswer(Event.NO))) as desk:
         attack(desk, canary, 500, seed=0)
         before = resident()
         seen = attack(desk, canary, count, seed=1)

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from stringd.gate.display import paint
-from stringd.gate.program import Program
+from stringd.gate.program import ShownProgram
 from stringd.gate.question import (
     MAX_AT_A_GLANCE,
-    Peer,
+    AskingPeer,
     Question,
     Size,
     compose,
@@ -20,18 +20,18 @@ from tests.gate.test_validate import valid, validated
 from tests.requirements import proves
 
 GOLDEN = Path(__file__).parent / "golden"
-PEER = Peer(4242, 1000, "/usr/bin/node", "/home/alice/project")
+PEER = AskingPeer(4242, 1000, "/usr/bin/node", "/home/alice/project")
 
 
 def question(*stages: tuple[str, ...], **fields: object) -> Question:
     request = validated(valid(pipeline=stages, **fields))
     programs = tuple(
-        Program(stage[0], None)
+        ShownProgram(stage[0], None)
         if stage[0] == "nosuch"
-        else Program(stage[0], f"/usr/bin/{stage[0]}", f"/usr/bin/{stage[0]}")
+        else ShownProgram(stage[0], f"/usr/bin/{stage[0]}", f"/usr/bin/{stage[0]}")
         for stage in stages
     )
-    sudo = Program("sudo", "/usr/bin/sudo") if request.privileged else None
+    sudo = ShownProgram("sudo", "/usr/bin/sudo") if request.privileged else None
     return Question(request, programs, PEER, "alice", sudo)
 
 
@@ -75,15 +75,17 @@ def test_the_question_is_literal() -> None:
 @pytest.mark.parametrize(
     ("program", "expected"),
     [
-        (Program("ls", None), "Resolves: (not found in PATH)\n"),
-        (Program("/bin/ls", "/bin/ls", "/bin/ls"), ""),
-        (Program("ls", "/bin/ls", "/bin/ls"), "Resolves: /bin/ls\n"),
-        (Program("ls", "/bin/ls", "/usr/bin/ls"), "Resolves: /bin/ls -> /usr/bin/ls\n"),
-        (Program("ls", "/bin/ls", None), "Resolves: /bin/ls (canonicalize failed)\n"),
+        (ShownProgram("ls", None), "Resolves: (not found in PATH)\n"),
+        (ShownProgram("/bin/ls", "/bin/ls", "/bin/ls"), ""),
+        (ShownProgram("ls", "/bin/ls", "/bin/ls"), "Resolves: /bin/ls\n"),
+        (ShownProgram("ls", "/bin/ls", "/usr/bin/ls"), "Resolves: /bin/ls -> /usr/bin/ls\n"),
+        (ShownProgram("ls", "/bin/ls", None), "Resolves: /bin/ls (canonicalize failed)\n"),
     ],
 )
 @proves("GATE-ASK-08")
-def test_the_resolution_line_says_where_the_command_is(program: Program, expected: str) -> None:
+def test_the_resolution_line_says_where_the_command_is(
+    program: ShownProgram, expected: str
+) -> None:
     asked = Question(validated(valid(pipeline=((program.word,),))), (program,), PEER)
     rest = shown(asked).partition(f"Command: {program.word}\n")[2]
     assert rest == f"{expected}Runs:    in /\n"
@@ -131,7 +133,7 @@ def test_an_unprivileged_request_is_not_headed_as_a_privileged_one() -> None:
 
 
 def test_a_gate_that_is_root_says_so_whatever_is_asked() -> None:
-    asked = Question(validated(valid()), (Program("ls", "/bin/ls"),), PEER, "root")
+    asked = Question(validated(valid()), (ShownProgram("ls", "/bin/ls"),), PEER, "root")
     assert asked.as_root
     assert "Runs:    as root in /\n" in shown(asked)
 
@@ -139,7 +141,7 @@ def test_a_gate_that_is_root_says_so_whatever_is_asked() -> None:
 @proves("GATE-ASK-14")
 def test_what_others_can_change_is_named_with_who_can() -> None:
     weak = Weakness("/home/alice/bin", "alice")
-    program = Program("tool", "/home/alice/bin/tool", weaknesses=(weak,))
+    program = ShownProgram("tool", "/home/alice/bin/tool", weaknesses=(weak,))
     script = Weakness("/home/alice/deploy.sh", "group staff")
     asked = Question(validated(valid()), (program,), PEER, "alice", None, (script,))
     text = shown(asked)

@@ -3,11 +3,11 @@ from pathlib import Path
 from typing import Any
 
 from stringd.gate.audit import AuditLog, verify
-from stringd.gate.question import Peer
+from stringd.gate.question import AskingPeer
 from stringd.gate.refusals import BURST, PERIOD_SECONDS, RefusalRecords
 from tests.requirements import proves
 
-PEER = Peer(4242, 1000, "/usr/bin/node")
+PEER = AskingPeer(4242, 1000, "/usr/bin/node")
 
 
 class Clock:

@@ -15,8 +15,8 @@ from stringd import __version__
 from stringd.gate import server
 from stringd.gate.audit import verify
 from stringd.gate.callers import MAX_IN_FLIGHT, CallerId
-from stringd.gate.decide import Answer, Event
-from stringd.gate.program import Program
+from stringd.gate.decide import Event, KeyAnswer
+from stringd.gate.program import ShownProgram
 from stringd.wire.gate import MAX_REQUEST_BYTES, Response
 from tests.gate.support import (
     PATIENCE,
@@ -110,7 +110,7 @@ def test_a_refused_request_may_be_sent_again_with_the_same_id(desk: Desk) -> Non
 @proves("GATE-REPLAY-01")
 @pytest.mark.parametrize("event", [Event.YES, Event.NO, Event.SILENCE])
 def test_an_asked_request_uses_up_its_id_whatever_the_outcome(home: Path, event: Event) -> None:
-    with serving(home, Human(decide=lambda _: Answer(event))) as desk:
+    with serving(home, Human(decide=lambda _: KeyAnswer(event))) as desk:
         message = request(["true"])
         assert "message" not in exchange(desk.path, message)
         again = exchange(desk.path, message)
@@ -127,7 +127,7 @@ def test_a_missing_pipeline_and_an_absent_id_are_answered_under_a_new_id(desk: D
 @proves("GATE-RES-02")
 @pytest.mark.parametrize(("event", "status"), [(Event.NO, "denied"), (Event.SILENCE, "timeout")])
 def test_a_refusal_carries_no_output_and_no_message(home: Path, event: Event, status: str) -> None:
-    with serving(home, Human(decide=lambda _: Answer(event))) as desk:
+    with serving(home, Human(decide=lambda _: KeyAnswer(event))) as desk:
         reply = exchange(desk.path, request(["true"]))
     assert reply["status"] == status
     assert not reply.keys() & {"stages", "stdout", "message"}
@@ -155,7 +155,7 @@ def test_a_machine_out_of_threads_is_busy_and_the_gate_lives_on(
 
 @proves("GATE-FRAME-05")
 def test_over_the_cap_the_answer_is_busy_without_the_request_being_read(home: Path) -> None:
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     many = itertools.count()
     everybody = lambda *_: CallerId(next(many), 0)  # noqa: E731
     with serving(home, human, at_liberty=False, identify=everybody) as desk:
@@ -211,10 +211,10 @@ def test_a_caller_that_hangs_up_between_yes_and_start_is_not_served(home: Path) 
     ran = home / "ran"
     gone = threading.Event()
 
-    def decide(_: object) -> Answer:
+    def decide(_: object) -> KeyAnswer:
         connection.close()
         gone.set()
-        return Answer(Event.YES)
+        return KeyAnswer(Event.YES)
 
     with serving(home, Human(decide=decide)) as desk:
         connection = connect(desk.path)
@@ -252,7 +252,7 @@ def test_a_stale_ping_is_refused_and_an_old_id_too(desk: Desk) -> None:
 
 @proves("GATE-CTL-02")
 def test_stop_is_refused_while_a_question_is_open(home: Path) -> None:
-    human = Human(decide=lambda _: Answer(Event.NO))
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
     with serving(home, human, at_liberty=False) as desk, connect(desk.path) as connection:
         send(connection, request(["true"]))
         until(lambda: len(human.asked) == 1)
@@ -263,14 +263,14 @@ def test_stop_is_refused_while_a_question_is_open(home: Path) -> None:
 
 
 def test_a_crash_in_one_request_is_an_error_for_it_alone(home: Path) -> None:
-    def decide(_: object) -> Answer:
+    def decide(_: object) -> KeyAnswer:
         raise ZeroDivisionError("a bug")
 
     human = Human(decide=decide)
     with serving(home, human) as desk:
         assert exchange(desk.path, request(["true"]))["message"] == "internal error"
         assert any("a bug" in line for line in desk.log)
-        human.decide = lambda _: Answer(Event.YES)
+        human.decide = lambda _: KeyAnswer(Event.YES)
         assert exchange(desk.path, request(["true"]))["status"] == "ok"
         assert desk.handler.places.taken == 0
 
@@ -313,13 +313,13 @@ def test_a_large_request_is_small_on_record_until_it_is_approved(home: Path) -> 
         reason="r" * 300_000,
         env={"TZ": "z" * 100_000},
     )
-    with serving(home, Human(decide=lambda _: Answer(Event.NO))) as desk:
+    with serving(home, Human(decide=lambda _: KeyAnswer(Event.NO))) as desk:
         assert exchange(desk.path, message)["status"] == "denied"
         assert desk.audit.stat().st_size < 8192
         received = json.loads(desk.audit.read_text().splitlines()[0])
         assert received["pipeline_start"].startswith('[["true","xxx')
         assert received["pipeline_bytes"] == len('[["true"]]') + 4 * 50_003
-        desk.human.decide = lambda _: Answer(Event.YES)
+        desk.human.decide = lambda _: KeyAnswer(Event.YES)
         assert exchange(desk.path, message | {"id": "short"})["status"] == "ok"
         decided = json.loads(desk.audit.read_text().splitlines()[3])
         assert decided["decision"] == "approved"
@@ -366,7 +366,7 @@ def test_a_caller_slow_to_read_a_privileged_answer_does_not_hold_the_terminal(
     sudo = home / "sudo"
     sudo.write_text('#!/bin/sh\nshift\nexec "$@"\n')
     sudo.chmod(0o755)
-    by = Program("sudo", str(sudo))
+    by = ShownProgram("sudo", str(sudo))
     with serving(home, Human(), sudo=by) as desk, connect(desk.path) as slow:
         send(slow, request(["head", "-c", "4000000", "/dev/zero"], privileged=True))
         until(lambda: bool(desk.human.told))

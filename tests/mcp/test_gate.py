@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stringd.client.gate_words import gate_words
-from stringd.gate.decide import Answer, Event
+from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.question import Question
 from stringd.wire.gate import Blob, Response, Stage, Status
 from tests.gate.support import Desk, Human, serving
@@ -51,8 +51,8 @@ async def test_a_gate_started_in_the_callers_project_is_found(
 async def test_a_denial_tells_the_model_to_stop(
     daemon: Daemon, connect: Connect, desk: Desk, tmp_path: Path
 ) -> None:
-    def refuse(_question: Question) -> Answer:
-        return Answer(Event.NO, by="test")
+    def refuse(_question: Question) -> KeyAnswer:
+        return KeyAnswer(Event.NO, by="test")
 
     desk.human.decide = refuse
     marker = tmp_path / "marker"
@@ -70,8 +70,8 @@ async def test_a_denial_tells_the_model_to_stop(
 async def test_silence_is_not_consent(
     daemon: Daemon, connect: Connect, desk: Desk, tmp_path: Path
 ) -> None:
-    def stay_away(_question: Question) -> Answer:
-        return Answer(Event.SILENCE, by="test")
+    def stay_away(_question: Question) -> KeyAnswer:
+        return KeyAnswer(Event.SILENCE, by="test")
 
     desk.human.decide = stay_away
     marker = tmp_path / "marker"

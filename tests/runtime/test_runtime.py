@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runtime.commands.table import COMMANDS, Command
+from stringd.runtime.commands.table import COMMANDS, CommandEntry
 from stringd.runtime.runtime import Answer, Runtime
 from stringd.runtime.settings import RuntimeSettings
 from stringd.runtime.topics.call import Call
@@ -45,7 +45,7 @@ async def test_a_defect_in_a_command_is_an_internal_error(
     broken: Callable[[Call], Result | Awaitable[Result]],
     message: str,
 ) -> None:
-    monkeypatch.setitem(COMMANDS, "broken", Command(broken))
+    monkeypatch.setitem(COMMANDS, "broken", CommandEntry(broken))
     answer = await execute(tmp_path, "/broken")
     assert answer == Answer(Result.error("INTERNAL_ERROR", message), None)
 

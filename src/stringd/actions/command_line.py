@@ -6,9 +6,9 @@ from typing import Final
 
 from stringd.actions.errors import payload_error
 from stringd.actions.holes.check import Judgement, judge
-from stringd.actions.holes.refusals import Refusal
+from stringd.actions.holes.refusals import HoleRefusal
 from stringd.actions.place import ActionContext, Names, text_of
-from stringd.actions.shell_text import ShellCommand, compose_command
+from stringd.actions.shell_text import ComposedCommand, compose_command
 from stringd.actions.templates import ALL_ARGUMENTS, Hole, Inputs, cut
 from stringd.documents import Action, Field
 
@@ -29,7 +29,7 @@ _SAMPLE_WORDS: Final = (_SAMPLE, _SAMPLE)
 _ANY_FLAG: Final = "any-flag"
 
 
-def command_for(action: Action, inputs: Inputs, words: tuple[str, ...]) -> ShellCommand:
+def command_for(action: Action, inputs: Inputs, words: tuple[str, ...]) -> ComposedCommand:
     """The command of a call. Raises `ActionError` when a value would not be data in it."""
     names = {*inputs.values, *inputs.place.names.session}
     general = _judged(_sample(action, inputs.place, names))
@@ -41,7 +41,9 @@ def command_for(action: Action, inputs: Inputs, words: tuple[str, ...]) -> Shell
     return command
 
 
-def unsafe_holes(action: Action, stored: Mapping[str, str] | None = None) -> tuple[Refusal, ...]:
+def unsafe_holes(
+    action: Action, stored: Mapping[str, str] | None = None
+) -> tuple[HoleRefusal, ...]:
     """What an author must change in an action; `stored` are the `$NAMES` its document uses."""
     if action.method != "CLI":
         return ()
@@ -55,7 +57,7 @@ def unsafe_holes(action: Action, stored: Mapping[str, str] | None = None) -> tup
     return judge(command.text, command.sources).refusals
 
 
-def _judged(command: ShellCommand) -> Judgement:
+def _judged(command: ComposedCommand) -> Judgement:
     judgement = judge(command.text, command.sources)
     if judgement.refusals:
         problems = "\n".join(f"  {each}" for each in judgement.refusals)
@@ -66,7 +68,7 @@ def _judged(command: ShellCommand) -> Judgement:
     return judgement
 
 
-def _sample(action: Action, place: ActionContext, names: set[str]) -> ShellCommand:
+def _sample(action: Action, place: ActionContext, names: set[str]) -> ComposedCommand:
     """The command as it is for every call: with text in each hole that a caller can fill."""
     values = {
         **dict.fromkeys((*names, _ANY_FLAG), _SAMPLE),

@@ -21,7 +21,7 @@ from stringd.actions.provenance import capabilities, command_refusal
 from stringd.actions.responses import ActionAnswer, TemplateRun
 from stringd.actions.schema import usage
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
-from stringd.actions.shell_text import HOME_NAME, ShellCommand
+from stringd.actions.shell_text import HOME_NAME, ComposedCommand
 from stringd.actions.templates import Inputs
 from stringd.documents import Action, html_to_markdown
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
@@ -211,7 +211,7 @@ class _Call:
             output = await running.output(self._engine.cli_timeout)
         return self._command_answer(bound, output, template)
 
-    def _environment(self, command: ShellCommand) -> dict[str, str]:
+    def _environment(self, command: ComposedCommand) -> dict[str, str]:
         place = self._place
         wanted = command.variables | place.names.declared
         own = {name: value for name, value in place.names.stored.items() if name in wanted}

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from stringd.actions.binding import fits_type
 from stringd.actions.errors import payload_error
-from stringd.actions.holes.sources import VALUE_PREFIX, Origin, Source
+from stringd.actions.holes.sources import VALUE_PREFIX, Source, ValueOrigin
 from stringd.actions.templates import ALL_ARGUMENTS, Hole, Inputs, Variable, hole_at
 from stringd.documents import Field
 
@@ -46,7 +46,7 @@ class Quote(Enum):
     COMMENT = auto()
 
 
-class ShellCommand(NamedTuple):
+class ComposedCommand(NamedTuple):
     """A program text and the variables it refers to."""
 
     text: str
@@ -63,11 +63,11 @@ def compose_command(
     inputs: Inputs,
     words: tuple[str, ...] = (),
     fields: Iterable[Field] = (),
-) -> ShellCommand:
+) -> ComposedCommand:
     """Fill a command template. `words` are what `$ARGS` stands for. Raises `ActionError`."""
     composer = _Composer(inputs, words, {each.name: each for each in fields})
     text = composer.compose(template)
-    return ShellCommand(
+    return ComposedCommand(
         text,
         composer.values,
         frozenset(composer.variables),
@@ -108,9 +108,9 @@ class _Composer:
     def named(self) -> dict[str, Source]:
         """The `$NAMES` a command finds in its environment."""
         place = self.inputs.place
-        found = {name: Source(f"${name}", Origin.PLACE) for name in place.names.context}
+        found = {name: Source(f"${name}", ValueOrigin.PLACE) for name in place.names.context}
         found |= {
-            name: Source(f"${name}", Origin.OWNER)
+            name: Source(f"${name}", ValueOrigin.OWNER)
             for name in place.names.stored
             if name in self.variables | place.names.declared and name not in found
         }
@@ -121,7 +121,7 @@ class _Composer:
         return found
 
 
-_ARGUMENTS: Final = Source(f"${ARGUMENTS_NAME}", Origin.CALLER, options=True)
+_ARGUMENTS: Final = Source(f"${ARGUMENTS_NAME}", ValueOrigin.CALLER, options=True)
 
 
 class _Walk:
@@ -266,7 +266,7 @@ class _Walk:
     def _hole(self, hole: Hole) -> str | None:
         inputs = self.composer.inputs
         if hole.name == ALL_ARGUMENTS:
-            source = Source(hole.raw, Origin.CALLER, options=True)
+            source = Source(hole.raw, ValueOrigin.CALLER, options=True)
             return self._words(inputs.take_all(), source)
         value = None if hole.modifiers else inputs.take(hole)
         return None if value is None else self._value(hole, value)
@@ -281,7 +281,7 @@ class _Walk:
             return value
         dash, code = (declared.dash, declared.code) if declared else (False, False)
         return self._quoted(
-            self.composer.reference(value, Source(hole.raw, Origin.CALLER, dash, code))
+            self.composer.reference(value, Source(hole.raw, ValueOrigin.CALLER, dash, code))
         )
 
     def _after(self, hole: Hole) -> str:

@@ -49,12 +49,12 @@ _FLAGS: Final = {
 }
 
 
-class UsageError(Exception):
+class RequestUsageError(Exception):
     pass
 
 
 @dataclass(slots=True)
-class Options:
+class RequestArguments:
     reason: str = ""
     session: str = "stringd-request"
     socket: str | None = None
@@ -74,7 +74,7 @@ def main(name: str, argv: Sequence[str]) -> int:  # noqa: ARG001
     """Run `stringd request`."""
     try:
         options = parse(argv)
-    except UsageError as error:
+    except RequestUsageError as error:
         print(f"error: {render(str(error))}", file=sys.stderr)
         return 1
     if options.help:
@@ -90,9 +90,9 @@ def main(name: str, argv: Sequence[str]) -> int:  # noqa: ARG001
         return _failed(str(error), options)
 
 
-def parse(argv: Sequence[str]) -> Options:
-    """The options up to the first word that is none, then the command. Raises `UsageError`."""
-    options = Options()
+def parse(argv: Sequence[str]) -> RequestArguments:
+    """The options, then the command from the first other word. Raises `RequestUsageError`."""
+    options = RequestArguments()
     words = list(argv)
     while words and words[0].startswith("-") and words[0] != "-":
         word = words.pop(0)
@@ -102,9 +102,9 @@ def parse(argv: Sequence[str]) -> Options:
     options.pipeline = split_stages(words)
     asks_nothing = options.help or options.version or options.ping or options.stop
     if not options.pipeline and not asks_nothing:
-        raise UsageError("no command specified")
+        raise RequestUsageError("no command specified")
     if options.forward_agent and not options.no_privilege:
-        raise UsageError(
+        raise RequestUsageError(
             "--forward-agent is only allowed with --no-privilege (root must not use your keys)"
         )
     return options
@@ -121,29 +121,29 @@ def split_stages(words: Sequence[str]) -> list[list[str]]:
     return [stage for stage in stages if stage]
 
 
-def _parse_option(options: Options, word: str, rest: list[str]) -> None:
+def _parse_option(options: RequestArguments, word: str, rest: list[str]) -> None:
     name, has_value, value = word.partition("=")
     if name in _FLAGS and not has_value:
         setattr(options, _FLAGS[name], True)
         return
     if name not in _VALUES and name != "--env":
-        raise UsageError(f"unknown option: {word}")
+        raise RequestUsageError(f"unknown option: {word}")
     if not has_value:
         if not rest:
-            raise UsageError(f"{name} requires a value")
+            raise RequestUsageError(f"{name} requires a value")
         value = rest.pop(0)
     if name == "--socket" and not value:
-        raise UsageError("--socket requires a value")
+        raise RequestUsageError("--socket requires a value")
     if name == "--env":
         key, has_content, content = value.partition("=")
         if not has_content:
-            raise UsageError(f"--env requires NAME=VALUE, not {value}")
+            raise RequestUsageError(f"--env requires NAME=VALUE, not {value}")
         options.env[key] = content
     else:
         setattr(options, _VALUES[name], value)
 
 
-def _ask(options: Options) -> Response:
+def _ask(options: RequestArguments) -> Response:
     seconds = os.environ.get("STRINGD_REQUEST_TIMEOUT", "")
     timeout = float(seconds) if seconds.isdigit() and int(seconds) else DEFAULT_TIMEOUT
     gate = Gate(options.socket, timeout=timeout)
@@ -162,7 +162,7 @@ def _ask(options: Options) -> Response:
     )
 
 
-def _report(response: Response, options: Options) -> int:
+def _report(response: Response, options: RequestArguments) -> int:
     if options.json:
         _write(sys.stdout, b"".join(encode_response(response)))
     elif (options.ping or options.stop) and _predates_control(response):
@@ -180,7 +180,7 @@ def _predates_control(response: Response) -> bool:
     return response.message == "pipeline must not be empty"
 
 
-def _report_older(response: Response, options: Options) -> int:
+def _report_older(response: Response, options: RequestArguments) -> int:
     version = render(response.version or "of unknown version")
     if options.stop:
         print(
@@ -243,7 +243,7 @@ def _stream_summary(name: str, blob: Blob | None) -> list[str]:
     return [f"{name}:", *(f"  {render(line)}" for line in text.removesuffix("\n").split("\n"))]
 
 
-def _failed(message: str, options: Options) -> int:
+def _failed(message: str, options: RequestArguments) -> int:
     if options.json:
         response = Response("", Status.ERROR, message=message)
         _write(sys.stdout, b"".join(encode_response(response)))

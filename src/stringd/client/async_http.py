@@ -3,7 +3,7 @@
 import asyncio
 import select
 
-from stringd.client.calls import HttpCall
+from stringd.client.calls import ClientCall
 from stringd.client.http import (
     LOOPBACK,
     BrokenOffError,
@@ -38,7 +38,7 @@ class AsyncConnection:
         waiting.register(writer.get_extra_info("socket"), select.POLLIN)
         return not waiting.poll(0)
 
-    async def request(self, call: HttpCall) -> HttpReply:
+    async def request(self, call: ClientCall) -> HttpReply:
         """Send one request and read its answer. Raises `TransportError`. Never retries."""
         head = encode_head(self.port, call.method, call.path, call.body, call.headers or {})
         try:

@@ -13,7 +13,7 @@ from typing import Self
 import stringd.client.calls as calls
 from stringd.client.async_http import AsyncConnection
 from stringd.client.base import BaseClient, nobody_answers
-from stringd.client.calls import HttpCall
+from stringd.client.calls import ClientCall
 from stringd.client.daemon import start
 from stringd.client.errors import RequestRefusedError
 from stringd.client.http import BrokenOffError, HttpReply, StrangerError, TransportError
@@ -98,7 +98,7 @@ class AsyncString(BaseClient[AsyncConnection]):
 
     async def users(self) -> list[RegisteredUser]:
         """Every registered user."""
-        return calls.parse_users(await self._send(HttpCall("GET", "/users")))
+        return calls.parse_users(await self._send(ClientCall("GET", "/users")))
 
     async def register_user(
         self, user: str, home: str | os.PathLike[str], allowed_paths: list[str] | None = None
@@ -131,11 +131,11 @@ class AsyncString(BaseClient[AsyncConnection]):
 
     async def health(self) -> Health:
         """What the daemon says about itself. Raises `TransportError`, `RequestRefusedError`."""
-        return calls.parse_health(await self._send(HttpCall("GET", "/health")))
+        return calls.parse_health(await self._send(ClientCall("GET", "/health")))
 
     async def shutdown(self) -> None:
         """Ask the daemon to stop; it answers first."""
-        calls.parse_json(await self._send(HttpCall("POST", "/shutdown", b"{}")))
+        calls.parse_json(await self._send(ClientCall("POST", "/shutdown", b"{}")))
         self.close()
         self._known = False
 
@@ -147,7 +147,7 @@ class AsyncString(BaseClient[AsyncConnection]):
         make_home(who.home)
         calls.parse_json(await self._send(calls.register_call(who.user, who.home)))
 
-    async def _send(self, call: HttpCall) -> HttpReply:
+    async def _send(self, call: ClientCall) -> HttpReply:
         connection = self._idle.pop() if self._idle else AsyncConnection(self.port)
         if not connection.usable:
             connection.close()

@@ -1,5 +1,5 @@
 """The requests of the String protocol and the reading of their answers. No I/O: both clients
-send a `HttpCall` in their own way and hand the `HttpReply` back.
+send a `ClientCall` in their own way and hand the `HttpReply` back.
 """
 
 import json
@@ -16,7 +16,7 @@ from stringd.wire.sse import read_events
 INCOMPLETE = "The answer ended before it was complete. The command may have run."
 
 
-class HttpCall(NamedTuple):
+class ClientCall(NamedTuple):
     """One request; a body is JSON."""
 
     method: str
@@ -27,46 +27,46 @@ class HttpCall(NamedTuple):
 
 def exec_call(
     user: str, topic: str, cmd: str, request_id: str | None = None, cwd: str | None = None
-) -> HttpCall:
+) -> ClientCall:
     """`POST /exec`."""
     fields = _present(cmd=cmd, topic=topic, request_id=request_id, cwd=cwd)
     headers = {"X-User-Id": user, "Accept": "text/event-stream"}
-    return HttpCall("POST", "/exec", _json(fields), headers)
+    return ClientCall("POST", "/exec", _json(fields), headers)
 
 
-def chanflow_call(user: str, text: str, cwd: str | None = None) -> HttpCall:
+def chanflow_call(user: str, text: str, cwd: str | None = None) -> ClientCall:
     """`POST /chanflow`."""
     headers = {"X-User-Id": user}
-    return HttpCall("POST", "/chanflow", _json(_present(text=text, cwd=cwd)), headers)
+    return ClientCall("POST", "/chanflow", _json(_present(text=text, cwd=cwd)), headers)
 
 
-def register_call(user: str, home: str, allowed_paths: list[str] | None = None) -> HttpCall:
+def register_call(user: str, home: str, allowed_paths: list[str] | None = None) -> ClientCall:
     """`POST /users`."""
-    return HttpCall(
+    return ClientCall(
         "POST", "/users", _json(_present(id=user, home=home, allowed_paths=allowed_paths))
     )
 
 
-def delete_user_call(user: str) -> HttpCall:
+def delete_user_call(user: str) -> ClientCall:
     """`DELETE /users/:id`."""
-    return HttpCall("DELETE", f"/users/{quote(user, safe='')}")
+    return ClientCall("DELETE", f"/users/{quote(user, safe='')}")
 
 
-def sessions_call(user: str | None) -> HttpCall:
+def sessions_call(user: str | None) -> ClientCall:
     """`GET /sessions`, of one user or of all."""
-    return HttpCall(
+    return ClientCall(
         "GET", "/sessions" if user is None else f"/sessions?{urlencode({'user_id': user})}"
     )
 
 
-def open_topic_call(user: str, topic: str) -> HttpCall:
+def open_topic_call(user: str, topic: str) -> ClientCall:
     """`POST /sessions`."""
-    return HttpCall("POST", "/sessions", _json({"user_id": user, "topic": topic}))
+    return ClientCall("POST", "/sessions", _json({"user_id": user, "topic": topic}))
 
 
-def close_topic_call(user: str, topic: str) -> HttpCall:
+def close_topic_call(user: str, topic: str) -> ClientCall:
     """`DELETE /sessions/:user_id/:topic`."""
-    return HttpCall("DELETE", f"/sessions/{quote(user, safe='')}/{quote(topic, safe=':')}")
+    return ClientCall("DELETE", f"/sessions/{quote(user, safe='')}/{quote(topic, safe=':')}")
 
 
 def parse_exec(reply: HttpReply) -> ExecResult:

@@ -92,7 +92,7 @@ def host_name() -> str:
         return "unknown"
 
 
-class Options(TypedDict, total=False):
+class RequestOptions(TypedDict, total=False):
     """What `run` takes besides the pipeline; `build_request` has the defaults."""
 
     reason: str
@@ -169,7 +169,7 @@ class _Client:
 class Gate(_Client):
     """A blocking client. Each call is one connection."""
 
-    def run(self, pipeline: Sequence[Sequence[str]], **options: Unpack[Options]) -> Response:
+    def run(self, pipeline: Sequence[Sequence[str]], **options: Unpack[RequestOptions]) -> Response:
         """Ask for a pipeline and wait for the human and the command. Raises `GateClientError`."""
         return self.send(build_request(pipeline, **options))
 
@@ -213,7 +213,9 @@ class Gate(_Client):
 class AsyncGate(_Client):
     """The same for an event loop. Cancelling a call hangs up, and what waits is then not run."""
 
-    async def run(self, pipeline: Sequence[Sequence[str]], **options: Unpack[Options]) -> Response:
+    async def run(
+        self, pipeline: Sequence[Sequence[str]], **options: Unpack[RequestOptions]
+    ) -> Response:
         """Ask for a pipeline and wait for the human and the command. Raises `GateClientError`."""
         return await self.send(build_request(pipeline, **options))
 

@@ -9,7 +9,7 @@ from stringd.client.gate import (
     GateClientError,
     GateNotRunningError,
     NoAnswerError,
-    Options,
+    RequestOptions,
     starting,
 )
 from stringd.wire.gate import Response, Stage, Status
@@ -43,7 +43,10 @@ class GateUnusableError(Exception):
 
 
 async def ask_in_words(
-    socket: str, pipeline: Sequence[Sequence[str]], seconds: float, **options: Unpack[Options]
+    socket: str,
+    pipeline: Sequence[Sequence[str]],
+    seconds: float,
+    **options: Unpack[RequestOptions],
 ) -> GateWords:
     """Ask the human, run what was approved, and say how it ended. Raises `GateUnusableError`."""
     try:

@@ -10,7 +10,7 @@ from typing import Self
 
 import stringd.client.calls as calls
 from stringd.client.base import BaseClient, nobody_answers
-from stringd.client.calls import HttpCall
+from stringd.client.calls import ClientCall
 from stringd.client.daemon import healthy, start
 from stringd.client.errors import RequestRefusedError
 from stringd.client.http import (
@@ -95,7 +95,7 @@ class String(BaseClient[DaemonConnection]):
 
     def users(self) -> list[RegisteredUser]:
         """Every registered user."""
-        return calls.parse_users(self._send(HttpCall("GET", "/users")))
+        return calls.parse_users(self._send(ClientCall("GET", "/users")))
 
     def register_user(
         self, user: str, home: str | os.PathLike[str], allowed_paths: list[str] | None = None
@@ -117,11 +117,11 @@ class String(BaseClient[DaemonConnection]):
 
     def health(self) -> Health:
         """What the daemon says about itself. Raises `TransportError`, `RequestRefusedError`."""
-        return calls.parse_health(self._send(HttpCall("GET", "/health")))
+        return calls.parse_health(self._send(ClientCall("GET", "/health")))
 
     def shutdown(self) -> None:
         """Ask the daemon to stop; it answers first."""
-        calls.parse_json(self._send(HttpCall("POST", "/shutdown", b"{}")))
+        calls.parse_json(self._send(ClientCall("POST", "/shutdown", b"{}")))
         self.close()
         self._known = False
 
@@ -133,7 +133,7 @@ class String(BaseClient[DaemonConnection]):
         make_home(who.home)
         calls.parse_json(self._send(calls.register_call(who.user, who.home)))
 
-    def _send(self, call: HttpCall) -> HttpReply:
+    def _send(self, call: ClientCall) -> HttpReply:
         try:
             # Not looked at first: another thread may take the last one in between.
             connection = self._idle.pop()

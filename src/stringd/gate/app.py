@@ -16,7 +16,7 @@ from stringd.gate.execute import Executor
 from stringd.gate.listener import Listener
 from stringd.gate.notify import Hook
 from stringd.gate.requests import RequestHandler
-from stringd.gate.running import Running
+from stringd.gate.running import RunningCommands
 from stringd.gate.server import Server
 from stringd.gate.settings import Settings
 from stringd.gate.surroundings import key_pressers
@@ -61,7 +61,7 @@ class _Gate:
         self._env = env
         self._terminal = terminal
         self._listener = listener
-        self._running = Running()
+        self._running = RunningCommands()
         self._ending: signal.Signals | None = None
         self._audit = AuditLog(settings.data_dir / FILE_NAME, self._on_disturbed_log)
         self._console = Console(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from stringd.gate.program import Program
+from stringd.gate.program import ShownProgram
 from stringd.gate.trust import Weakness, weaknesses
 
 # A caller may send a hundred thousand words; looking at each on the disk would take seconds.
@@ -28,7 +28,7 @@ _RUNS_FILES: Final = re.compile(
 
 
 def changeable_files(
-    pipeline: Sequence[Sequence[str]], programs: Sequence[Program]
+    pipeline: Sequence[Sequence[str]], programs: Sequence[ShownProgram]
 ) -> tuple[Weakness, ...]:
     """The first few such files, each once."""
     found: dict[str, Weakness] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stringd.gate.arming import Arming
-from stringd.gate.decide import Answer, Event
+from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line, Style, line
 from stringd.gate.errors import CallerGoneError, StoppingError, TroubleError
 from stringd.gate.keys import Key
@@ -69,7 +69,7 @@ class Asking:
         self._deadline = 0.0
         self._shown_waiting = 0
 
-    def run(self, message: str = "") -> Answer:
+    def run(self, message: str = "") -> KeyAnswer:
         """Ask. Raises what `Watch` raises, and `TroubleError` when the terminal fails."""
         self._message = message
         with self._terminal.raw() as typed_ahead:
@@ -88,19 +88,19 @@ class Asking:
                 self._expect_hangup()
                 raise
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> KeyAnswer:
         while True:
             match self._key():
                 case Key.SILENCE:
-                    return Answer(Event.SILENCE)
+                    return KeyAnswer(Event.SILENCE)
                 case Key.NO:
-                    return Answer(Event.NO)
+                    return KeyAnswer(Event.NO)
                 case Key.NOTE:
-                    return Answer(Event.NO, note=self._note())
+                    return KeyAnswer(Event.NO, note=self._note())
                 case Key.DENY_CALLER:
-                    return Answer(Event.NO, denies_caller=True)
+                    return KeyAnswer(Event.NO, denies_caller=True)
                 case Key.YES if self._all_seen and not self._is_too_small:
-                    return Answer(Event.YES)
+                    return KeyAnswer(Event.YES)
                 case Key.YES:
                     self._show("Not yet: Space reads on, and y works on the last page.")
                 case Key.NEXT:

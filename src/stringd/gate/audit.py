@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
     broken: Broken | None
 
 
-class Head(NamedTuple):
+class AuditHead(NamedTuple):
     """The end of a chain: how many records, and the hash of the last one."""
 
     seq: int = 0
@@ -61,7 +61,7 @@ class AuditLog:
         self._notice = notice
         self._lock = threading.Lock()
         self._descriptor: int | None = None
-        self._head: Head | None = None
+        self._head: AuditHead | None = None
         self._end = 0
         self._last = b""
         """The bytes of the last record, which end at `_end`."""
@@ -94,9 +94,9 @@ class AuditLog:
                 self.append("continued", {})
 
     @property
-    def head(self) -> Head:
+    def head(self) -> AuditHead:
         """Where the chain ends, as far as we know."""
-        return self._head or Head()
+        return self._head or AuditHead()
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -168,13 +168,13 @@ class AuditLog:
         self._end += _write_all(descriptor, b"\n")
         return {"torn": sha256(torn).hexdigest()}
 
-    def _first_look(self, descriptor: int, size: int) -> tuple[Head, str | None]:
+    def _first_look(self, descriptor: int, size: int) -> tuple[AuditHead, str | None]:
         """Where the chain in the file ends, and whether that fits what was kept apart."""
         tail = os.pread(descriptor, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
         whole, _, torn = tail.rpartition(b"\n")
         lines = whole.split(b"\n")
         heads = [head for line in lines if (head := _head_of(line)) is not None]
-        found = heads[-1] if heads else Head()
+        found = heads[-1] if heads else AuditHead()
         kept = read_head(self._path)
         if kept is None:
             if f'"{HEAD_KEPT}":true'.encode() in tail:
@@ -187,30 +187,30 @@ class AuditLog:
             return kept, "the audit log does not end where the last gate left it"
         return found, None
 
-    def _follow(self, descriptor: int, size: int) -> tuple[Head, str | None]:
+    def _follow(self, descriptor: int, size: int) -> tuple[AuditHead, str | None]:
         """Another gate wrote: go along with it as far as it continues what we know."""
         new = os.pread(descriptor, min(size - self._end, _TAIL_BYTES), self._end)
-        head = self._head or Head()
+        head = self._head or AuditHead()
         for text in new.rpartition(b"\n")[0].split(b"\n"):
             record = _parsed(text)
             if record is None:
                 continue
             if record.get("prev") != head.hash or record.get("hash") != seal(record):
                 return head, "records in the audit log do not continue what this gate knows"
-            head = Head(head.seq + 1, str(record["hash"]))
+            head = AuditHead(head.seq + 1, str(record["hash"]))
         return head, None
 
     def _write(self, descriptor: int, event: str, fields: dict[str, object]) -> None:
-        head = self._head or Head()
+        head = self._head or AuditHead()
         record: dict[str, object] = {"seq": head.seq + 1, "time": format_instant(time.time_ns())}
         record |= {"event": event, **fields, "prev": head.hash}
         record["hash"] = seal(record)
         data = encode(record)
         self._end += _write_all(descriptor, data)
-        self._head, self._last = Head(head.seq + 1, str(record["hash"])), data
+        self._head, self._last = AuditHead(head.seq + 1, str(record["hash"])), data
 
     def _keep_head(self) -> None:
-        head = self._head or Head()
+        head = self._head or AuditHead()
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(head_path(self._path), flags, 0o600)
         try:
@@ -225,14 +225,14 @@ def head_path(log: Path) -> Path:
     return log.with_name(log.name + HEAD_SUFFIX)
 
 
-def read_head(log: Path) -> Head | None:
+def read_head(log: Path) -> AuditHead | None:
     """The last hash that was kept; None if there is none. What cannot be read fits no log."""
     try:
         text = head_path(log).read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
         return None
     seq, _, digest = text.strip().partition(" ")
-    return Head(int(seq), digest) if seq.isdigit() else Head(2**63, "")
+    return AuditHead(int(seq), digest) if seq.isdigit() else AuditHead(2**63, "")
 
 
 def encode(record: dict[str, object]) -> bytes:
@@ -330,9 +330,9 @@ def _parsed(line: bytes) -> dict[str, object] | None:
     return value if isinstance(value, dict) else None
 
 
-def _head_of(line: bytes) -> Head | None:
+def _head_of(line: bytes) -> AuditHead | None:
     record = _parsed(line)
     if record is None:
         return None
     seq, digest = record.get("seq"), record.get("hash")
-    return Head(seq, digest) if isinstance(seq, int) and isinstance(digest, str) else None
+    return AuditHead(seq, digest) if isinstance(seq, int) and isinstance(digest, str) else None

@@ -14,13 +14,13 @@ from stringd.gate.arguments import changeable_files
 from stringd.gate.audit import AuditLog
 from stringd.gate.callers import CallerId, Callers
 from stringd.gate.console import CALLER_WENT_AWAY, Approver
-from stringd.gate.decide import Answer, Approval, Event, State
+from stringd.gate.decide import Approval, Event, KeyAnswer, State
 from stringd.gate.display import Style, line
 from stringd.gate.environment import account, plain_environment
 from stringd.gate.errors import CallerGoneError, RefusalError, StoppingError, TroubleError
 from stringd.gate.execute import Executor, Outcome, OverrunError
-from stringd.gate.program import Program
-from stringd.gate.question import Peer, Question
+from stringd.gate.program import ShownProgram
+from stringd.gate.question import AskingPeer, Question
 from stringd.gate.refusals import Ration
 from stringd.gate.report import (
     command_fields,
@@ -34,7 +34,7 @@ from stringd.gate.report import (
     refusal_line,
 )
 from stringd.gate.resolve import hold, release
-from stringd.gate.running import Running
+from stringd.gate.running import RunningCommands
 from stringd.gate.validate import ValidatedRequest
 from stringd.gate.watch import Watch
 from stringd.wire.gate import Response, Status
@@ -47,10 +47,10 @@ Reply = Callable[[Response], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class GateCaller:
     """The connection a request came from."""
 
-    peer: Peer
+    peer: AskingPeer
     watch: Watch
     reply: Reply
     arrived_ns: int
@@ -65,9 +65,9 @@ class Workshop:
     audit: AuditLog
     # What commands may be given of ours, and where sudo is looked for.
     env: Mapping[str, str]
-    sudo: Callable[[], Program]
+    sudo: Callable[[], ShownProgram]
     callers: Callers
-    running: Running
+    running: RunningCommands
     ration: Ration
     columns: Callable[[], int]
 
@@ -78,7 +78,7 @@ class Case:
     def __init__(
         self,
         request: ValidatedRequest,
-        caller: Caller,
+        caller: GateCaller,
         who: CallerId,
         shop: Workshop,
         programs: ExitStack,
@@ -135,14 +135,14 @@ class Case:
         self._is_received = True
         self._record("received", received_fields(self._request, self._caller.peer) | more)
 
-    def _decide(self, turn: ExitStack) -> Answer:
+    def _decide(self, turn: ExitStack) -> KeyAnswer:
         if not self._is_held_off:
             turn.enter_context(self._approver.turn(self._caller.watch, self._who))
             self._caller.watch.check()
         if self._is_held_off:
             # Also for those that were in the queue when the person had enough of this caller.
             self._approval.advance(Event.TURN)
-            answer = Answer(Event.NO, note=HELD_OFF)
+            answer = KeyAnswer(Event.NO, note=HELD_OFF)
         else:
             answer = self._approver.ask(self._question(), self._caller.watch)
         self._approval.advance(answer.event)
@@ -174,18 +174,18 @@ class Case:
             plain,
         )
 
-    def _hold_programs(self) -> tuple[Program, ...]:
+    def _hold_programs(self) -> tuple[ShownProgram, ...]:
         """What each stage will run; a name that comes again is looked up once."""
         names = dict.fromkeys(stage[0] for stage in self._request.pipeline)
         if len(names) > MAX_PROGRAMS:
             raise RefusalError(f"more than {MAX_PROGRAMS} different programs in one pipeline")
-        held: dict[str, Program] = {}
+        held: dict[str, ShownProgram] = {}
         for name in names:
             held[name] = hold(name, as_root=self._request.privileged)
             self._programs.callback(release, held[name])
         return tuple(held[stage[0]] for stage in self._request.pipeline)
 
-    def _execute(self, answer: Answer) -> Outcome | None:
+    def _execute(self, answer: KeyAnswer) -> Outcome | None:
         approved = self._approval.state is State.APPROVED
         if answer.note != HELD_OFF or self._is_received:
             self._record_decision(answer, approved)
@@ -199,7 +199,7 @@ class Case:
         self._approval.advance(Event.END)
         return outcome
 
-    def _record_decision(self, answer: Answer, approved: bool) -> None:
+    def _record_decision(self, answer: KeyAnswer, approved: bool) -> None:
         if not self._is_received:
             self._record_received({})
         fields: dict[str, object] = {
@@ -213,7 +213,7 @@ class Case:
             fields |= command_fields(self._request) if is_large(self._request) else {}
         self._record("decided", fields, sync=approved, required=None if approved else False)
 
-    def _answer(self, answer: Answer, outcome: Outcome | None) -> None:
+    def _answer(self, answer: KeyAnswer, outcome: Outcome | None) -> None:
         if outcome is None:
             status = _STATUSES[self._approval.state]
             self._caller.reply(

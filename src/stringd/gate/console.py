@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from stringd.gate.arming import ARMING_SECONDS, Arming
 from stringd.gate.asking import Around, Asking, PromptSettings
-from stringd.gate.decide import Answer, Event
+from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line, Style, fitted, line, pipeline_text
 from stringd.gate.errors import CallerGoneError, GateError, StoppingError, TroubleError
 from stringd.gate.question import Question
@@ -35,7 +35,7 @@ class Approver(Protocol):
     def turn(self, watch: Watch, caller: Hashable = None) -> AbstractContextManager[None]:
         """Hold the approver's attention; one request at a time."""
 
-    def ask(self, question: Question, watch: Watch) -> Answer:
+    def ask(self, question: Question, watch: Watch) -> KeyAnswer:
         """Put the question. Only while holding a turn."""
 
     def lend(self, group: int) -> AbstractContextManager[None]:
@@ -78,7 +78,7 @@ class Console:
             finally:
                 self._show_notices()
 
-    def ask(self, question: Question, watch: Watch) -> Answer:
+    def ask(self, question: Question, watch: Watch) -> KeyAnswer:
         if self.terminal is None:
             raise TroubleError(NO_TERMINAL)
         if self._settings.hook is not None:

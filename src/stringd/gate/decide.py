@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from stringd.gate.program import Program
+from stringd.gate.program import ShownProgram
 from stringd.gate.validate import ValidatedRequest
 
 
@@ -81,7 +81,7 @@ def step(state: State, event: Event, table: Table = TRANSITIONS) -> State:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class KeyAnswer:
     """How a question ended: `YES`, `NO` or `SILENCE`, who decided, and their note to the caller."""
 
     event: Event
@@ -96,8 +96,8 @@ class Permit:
     """Permission to run exactly this request and these programs. Made by `Approval` alone."""
 
     request: ValidatedRequest
-    programs: Sequence[Program]
-    sudo: Program | None = None
+    programs: Sequence[ShownProgram]
+    sudo: ShownProgram | None = None
 
 
 class Approval:
@@ -106,15 +106,15 @@ class Approval:
     def __init__(
         self,
         request: ValidatedRequest,
-        programs: Sequence[Program] = (),
-        sudo: Program | None = None,
+        programs: Sequence[ShownProgram] = (),
+        sudo: ShownProgram | None = None,
     ) -> None:
         self.request = request
         self.programs = programs
         self.sudo = sudo
         self.state = State.WAITING
 
-    def show(self, programs: Sequence[Program], sudo: Program | None) -> None:
+    def show(self, programs: Sequence[ShownProgram], sudo: ShownProgram | None) -> None:
         """It is asked about now, with these programs."""
         self.programs, self.sudo = programs, sudo
         self.advance(Event.TURN)

@@ -22,7 +22,7 @@ from stringd.gate.decide import Permit
 from stringd.gate.environment import plain_environment
 from stringd.gate.errors import AbortedError, TroubleError, os_text
 from stringd.gate.processes import ALL_SIGNALS, QUIET, Child, end
-from stringd.gate.program import Program
+from stringd.gate.program import ShownProgram
 from stringd.gate.resolve import CHANGED, confirm, executable, resolve, unwritable
 from stringd.gate.sudo import CHANGED_CODE, CHANGED_TEXT, checked_words, sudo_words
 from stringd.gate.watch import READABLE, Watch
@@ -265,7 +265,7 @@ class _Pipeline:
         finally:
             os.close(write)
 
-    def _spawn(self, index: int, program: Program, standard: tuple[int, int, int]) -> int:
+    def _spawn(self, index: int, program: ShownProgram, standard: tuple[int, int, int]) -> int:
         words = list(self._request.pipeline[index])
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(standard)]
         if self._sudo is None:

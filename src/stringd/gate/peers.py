@@ -4,14 +4,14 @@ import os
 import socket
 import struct
 
-from stringd.gate.question import Peer
+from stringd.gate.question import AskingPeer
 
 
-def peer_of(connection: socket.socket) -> Peer:
+def peer_of(connection: socket.socket) -> AskingPeer:
     """The process that connected. Raises `OSError` when the kernel does not say."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     pid, uid, _ = struct.unpack("iII", raw)
-    return Peer(pid, uid, executable_of(pid), _link(f"/proc/{pid}/cwd"))
+    return AskingPeer(pid, uid, executable_of(pid), _link(f"/proc/{pid}/cwd"))
 
 
 def executable_of(pid: int) -> str:

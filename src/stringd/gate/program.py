@@ -30,7 +30,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ShownProgram:
     """A resolved command name. `path` is what is shown; what is executed is what is `held`.
 
     `path` is None when nothing was found; `real` is None when symlinks could not be followed.

@@ -30,7 +30,7 @@ from stringd.gate.display import (
     render,
     width_of,
 )
-from stringd.gate.program import Program
+from stringd.gate.program import ShownProgram
 from stringd.gate.trust import Weakness
 from stringd.gate.validate import SCANNED_FIELDS, ValidatedRequest
 from stringd.wire.gate import encode_pipeline
@@ -54,7 +54,7 @@ class Size(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class AskingPeer:
     """Who is at the other end of the connection, as the kernel says."""
 
     pid: int
@@ -70,11 +70,11 @@ class Question:
     """A request and what was found out about it, ready to be asked."""
 
     request: ValidatedRequest
-    programs: tuple[Program, ...]
-    peer: Peer
+    programs: tuple[ShownProgram, ...]
+    peer: AskingPeer
     # By whom it will run: the name of the account, and the sudo that makes it root.
     account: str = ""
-    sudo: Program | None = None
+    sudo: ShownProgram | None = None
     # Arguments the command may run and that others than root can change until then.
     files: tuple[Weakness, ...] = ()
     # What the command gets besides what the request set.
@@ -273,7 +273,7 @@ def _tagged(lines: list[Line], tags: str, columns: int) -> list[Line]:
     return [*lines[:-1], (*lines[-1], Span(tags, Style.DIM))]
 
 
-def _resolution(label: str, program: Program, columns: int) -> Sequence[Line]:
+def _resolution(label: str, program: ShownProgram, columns: int) -> Sequence[Line]:
     if program.path is None:
         return labelled(label, "(not found in PATH)", columns, Style.BOLD)
     if program.is_as_written:

@@ -7,7 +7,7 @@ from typing import Final
 
 from stringd.gate.audit import AuditLog
 from stringd.gate.errors import TroubleError
-from stringd.gate.question import Peer
+from stringd.gate.question import AskingPeer
 from stringd.gate.report import recorded_id
 
 # So many in a row, then one for each period that has passed; the rest are counted.
@@ -56,7 +56,7 @@ class RefusalRecords:
     def unrecorded(self) -> int:
         return self._ration.unrecorded
 
-    def add(self, peer: Peer, request_id: str, message: str) -> None:
+    def add(self, peer: AskingPeer, request_id: str, message: str) -> None:
         """Record a refusal, or count it where there are too many. Never fails."""
         if (missed := self._ration.admit()) is None:
             return

@@ -16,8 +16,8 @@ from stringd.gate.display import (
     pipeline_text,
 )
 from stringd.gate.execute import Outcome
-from stringd.gate.program import Program
-from stringd.gate.question import MAX_NAME, MAX_PATH, MAX_REASON, Peer, digest
+from stringd.gate.program import ShownProgram
+from stringd.gate.question import MAX_NAME, MAX_PATH, MAX_REASON, AskingPeer, digest
 from stringd.gate.validate import ValidatedRequest
 from stringd.wire.gate import encode_pipeline
 
@@ -27,7 +27,7 @@ MAX_LOGGED: Final = 1024
 MAX_RECEIVED: Final = 8192
 
 
-def received_fields(request: ValidatedRequest, peer: Peer) -> dict[str, object]:
+def received_fields(request: ValidatedRequest, peer: AskingPeer) -> dict[str, object]:
     """The audit record of a request.
 
     Nobody has approved it yet, so it takes little room whatever the caller sent.
@@ -53,14 +53,16 @@ def command_fields(request: ValidatedRequest) -> dict[str, object]:
     return {"pipeline": request.pipeline, "env": dict(request.env)}
 
 
-def program_fields(programs: Sequence[Program], sudo: Program | None) -> dict[str, object]:
+def program_fields(
+    programs: Sequence[ShownProgram], sudo: ShownProgram | None
+) -> dict[str, object]:
     """What will run, for the record of an approval; each program once."""
     known = {program.word: _program_record(program) for program in programs}
     by = {} if sudo is None else {"sudo": sudo.path}
     return {"programs": list(known.values()), **by}
 
 
-def _program_record(program: Program) -> dict[str, object]:
+def _program_record(program: ShownProgram) -> dict[str, object]:
     record: dict[str, object] = {"path": program.path}
     if program.real not in (None, program.path):
         record["real"] = program.real

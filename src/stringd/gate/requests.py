@@ -16,18 +16,18 @@ from typing import Final
 from stringd import __version__
 from stringd.gate.audit import AuditLog
 from stringd.gate.callers import CallerId, Callers, caller_of
-from stringd.gate.case import Caller, Case, Reply, Workshop, error_response
+from stringd.gate.case import Case, GateCaller, Reply, Workshop, error_response
 from stringd.gate.console import Approver
 from stringd.gate.display import Style, clipped, line
 from stringd.gate.errors import BusyError, RefusalError
 from stringd.gate.execute import Executor
 from stringd.gate.peers import executable_of
-from stringd.gate.program import Program
-from stringd.gate.question import MAX_NAME, MAX_REASON, Peer
+from stringd.gate.program import ShownProgram
+from stringd.gate.question import MAX_NAME, MAX_REASON, AskingPeer
 from stringd.gate.refusals import Ration, RefusalRecords
 from stringd.gate.replay import MAX_CONTROL_IDS, ReplayMemory
 from stringd.gate.report import log_line
-from stringd.gate.running import Running
+from stringd.gate.running import RunningCommands
 from stringd.gate.sudo import find_sudo
 from stringd.gate.validate import ValidatedRequest
 from stringd.wire.gate import Blob, Request, RequestAction, Response, Status, decode_request
@@ -55,8 +55,8 @@ class RequestHandler:
         log: Callable[[str], None] = lambda _: None,
         columns: Callable[[], int] = lambda: 80,
         env: Mapping[str, str] = os.environ,
-        sudo: Callable[[], Program] | None = None,
-        running: Running | None = None,
+        sudo: Callable[[], ShownProgram] | None = None,
+        running: RunningCommands | None = None,
         identify: Callable[[int, int], CallerId] = caller_of,
     ) -> None:
         self.places = Callers()
@@ -67,7 +67,7 @@ class RequestHandler:
             env,
             (lambda: find_sudo(env)) if sudo is None else sudo,
             self.places,
-            Running() if running is None else running,
+            RunningCommands() if running is None else running,
             Ration(),
             columns,
         )
@@ -82,14 +82,14 @@ class RequestHandler:
         self._decoding = threading.Lock()
         self.refusals = RefusalRecords(audit)
         self._large = Callers(MAX_LARGE_IN_FLIGHT, MAX_LARGE_IN_FLIGHT)
-        self.stopped_by: Peer | None = None
+        self.stopped_by: AskingPeer | None = None
 
     @property
     def unrecorded(self) -> int:
         """How many requests that nobody decided are not in the audit log."""
         return self.refusals.unrecorded + self._shop.ration.unrecorded
 
-    def handle(self, text: bytes, caller: Caller) -> None:
+    def handle(self, text: bytes, caller: GateCaller) -> None:
         """Answer one line. Raises `CallerGoneError` when nobody is left to answer."""
         if len(text) < _LARGE_LINE:
             self._handle(text, caller)
@@ -104,7 +104,7 @@ class RequestHandler:
         finally:
             free()
 
-    def _handle(self, text: bytes, caller: Caller) -> None:
+    def _handle(self, text: bytes, caller: GateCaller) -> None:
         try:
             request = self._decode(text)
         except JsonError as error:
@@ -121,7 +121,7 @@ class RequestHandler:
         except RefusalError as error:
             self._refuse(request_id, str(error), caller)
 
-    def _refuse(self, request_id: str, message: str, caller: Caller) -> None:
+    def _refuse(self, request_id: str, message: str, caller: GateCaller) -> None:
         """Answer a request that nobody will be asked about."""
         self._log(f"[{clipped(request_id, MAX_NAME)}] refused: {clipped(message, MAX_REASON)}")
         self.refusals.add(caller.peer, request_id, message)
@@ -134,7 +134,7 @@ class RequestHandler:
         with self._decoding:
             return decode_request(text)
 
-    def _dispatch(self, request: ValidatedRequest, caller: Caller) -> None:
+    def _dispatch(self, request: ValidatedRequest, caller: GateCaller) -> None:
         if request.action is RequestAction.EXEC:
             self._handle_exec(request, caller)
             return
@@ -147,7 +147,7 @@ class RequestHandler:
         else:
             self._handle_stop(request, caller)
 
-    def _handle_stop(self, request: ValidatedRequest, caller: Caller) -> None:
+    def _handle_stop(self, request: ValidatedRequest, caller: GateCaller) -> None:
         if (busy := self.places.taken) and not self._allow_stop_busy:
             raise RefusalError(f"busy: {busy} request(s) in progress")
         caller.reply(
@@ -160,7 +160,7 @@ class RequestHandler:
         )
         self._stop()
 
-    def _handle_exec(self, request: ValidatedRequest, caller: Caller) -> None:
+    def _handle_exec(self, request: ValidatedRequest, caller: GateCaller) -> None:
         who = self._identify(caller.peer.pid, caller.peer.uid)
         if who.pid != caller.peer.pid:
             origin = f"{executable_of(who.pid)} (pid {who.pid})"

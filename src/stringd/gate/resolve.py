@@ -10,7 +10,7 @@ from typing import Final
 
 from stringd.gate import sealed
 from stringd.gate.errors import TroubleError
-from stringd.gate.program import Held, Identity, Program
+from stringd.gate.program import Held, Identity, ShownProgram
 from stringd.gate.trust import Weakness, is_fixed, weaknesses
 
 # What every child gets; also where the names of privileged commands are looked up, because sudo is
@@ -22,14 +22,14 @@ _ELF: Final = b"\x7fELF"
 _QUIETLY: Final = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
-def resolve(word: str, search: str = CHILD_PATH, *, as_root: bool = False) -> Program:
+def resolve(word: str, search: str = CHILD_PATH, *, as_root: bool = False) -> ShownProgram:
     """The program a word names, not held. A relative path is read from `/`, where children run."""
     program = hold(word, search, as_root=as_root)
     release(program)
     return replace(program, held=None)
 
 
-def hold(word: str, search: str = CHILD_PATH, *, as_root: bool = False) -> Program:
+def hold(word: str, search: str = CHILD_PATH, *, as_root: bool = False) -> ShownProgram:
     """The program a word names, open from now until `release`."""
     problem = errno.ENOENT
     for candidate in _candidates(word, search):
@@ -39,15 +39,15 @@ def hold(word: str, search: str = CHILD_PATH, *, as_root: bool = False) -> Progr
             problem = errno.EACCES
             # Root may reach what we may not look at; programs of ours cannot swap it either.
             if as_root and "/" in word and not os.access(candidate, os.F_OK):
-                return Program(word, candidate)
+                return ShownProgram(word, candidate)
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 raise TroubleError(f"the program cannot be held open: {error.strerror}") from None
             continue
-    return Program(word, None, errno=problem)
+    return ShownProgram(word, None, errno=problem)
 
 
-def release(program: Program) -> None:
+def release(program: ShownProgram) -> None:
     """Close what a program held."""
     if program.held is not None:
         for descriptor in (program.held.file, program.held.copy):
@@ -56,7 +56,7 @@ def release(program: Program) -> None:
                     os.close(descriptor)
 
 
-def confirm(program: Program) -> str:
+def confirm(program: ShownProgram) -> str:
     """The path that was shown.
 
     Raises `OSError` if there was none, `TroubleError` if it does not lead to the file that was
@@ -81,7 +81,7 @@ def confirm(program: Program) -> str:
 
 
 @contextmanager
-def unwritable(program: Program) -> Iterator[None]:
+def unwritable(program: ShownProgram) -> Iterator[None]:
     """Let nobody open the held file for writing meanwhile, where the system can do that.
 
     It can for files of our own, which are those our other programs can write to. A text that runs
@@ -96,7 +96,7 @@ def unwritable(program: Program) -> Iterator[None]:
             sealed.end_lease(held.file)
 
 
-def executable(program: Program, spare: int) -> tuple[str, int | None]:
+def executable(program: ShownProgram, spare: int) -> tuple[str, int | None]:
     """What to execute for a confirmed program, and the descriptor it needs as number `spare`.
 
     A binary is executed by its held descriptor. An interpreter opens its text once more by name:
@@ -120,7 +120,7 @@ def _candidates(word: str, search: str) -> Iterable[str]:
     return [f"{directory}/{word}" for directory in search.split(":") if directory and word]
 
 
-def _program(word: str, path: str, as_root: bool) -> Program:
+def _program(word: str, path: str, as_root: bool) -> ShownProgram:
     # The file behind this descriptor is the one everything below is about, whatever the path does.
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
@@ -133,12 +133,12 @@ def _program(word: str, path: str, as_root: bool) -> Program:
             file = os.open(here, os.O_RDONLY | _QUIETLY)
         except PermissionError:
             # It may be run but not read, so it is a binary; the place is enough to execute it.
-            return Program(
+            return ShownProgram(
                 word, path, _real(path), identity, weaknesses=weak, held=Held(os.dup(place))
             )
         binary = os.pread(file, len(_ELF), 0) == _ELF
         fixed = is_fixed(path)
-        return Program(
+        return ShownProgram(
             word,
             path,
             _real(path),

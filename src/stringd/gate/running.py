@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from stringd.gate.watch import Signal
 
 
-class Running:
+class RunningCommands:
     """Knows each running command by the signal that ends it."""
 
     def __init__(self) -> None:

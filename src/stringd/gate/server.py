@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from stringd import __version__
-from stringd.gate.case import Caller
+from stringd.gate.case import GateCaller
 from stringd.gate.errors import BusyError, CallerGoneError, os_text
 from stringd.gate.peers import peer_of
-from stringd.gate.question import Peer
+from stringd.gate.question import AskingPeer
 from stringd.gate.requests import RequestHandler
 from stringd.gate.watch import Signal, Watch
 from stringd.wire.gate import MAX_REQUEST_BYTES, Response, Status, encode_response
@@ -45,7 +45,7 @@ _READ_BYTES: Final = 65_536
 _WRITE_BYTES: Final = 16_384
 
 
-class _Connection(Protocol):
+class _GateConnection(Protocol):
     deadline: float
 
     def ready(self) -> None: ...
@@ -143,7 +143,7 @@ class Server:
         while self._returned:
             self._linger(self._returned.popleft())
 
-    def _connections(self) -> list[_Connection]:
+    def _connections(self) -> list[_GateConnection]:
         return [key.data for key in self._selector.get_map().values() if key.data is not None]
 
     def _patience(self) -> float:
@@ -174,7 +174,7 @@ class Server:
             self._watch(connection, handshake)
         return True
 
-    def _peer(self, connection: socket.socket) -> Peer | None:
+    def _peer(self, connection: socket.socket) -> AskingPeer | None:
         """Who connected, if it may."""
         try:
             peer = peer_of(connection)
@@ -199,7 +199,7 @@ class Server:
         if self.handshakes >= MAX_HANDSHAKES:
             max(self._handshakes.values(), key=len)[0].refuse(str(BusyError()))
 
-    def serve_line(self, line: bytes, connection: socket.socket, peer: Peer) -> None:
+    def serve_line(self, line: bytes, connection: socket.socket, peer: AskingPeer) -> None:
         """A handshake is complete: a thread takes the connection from here."""
         thread = threading.Thread(
             target=self._handle,
@@ -219,7 +219,9 @@ class Server:
             self._log(str(error))
             self.answer(connection, str(BusyError()))
 
-    def end_handshake(self, handshake: "_Handshake", connection: socket.socket, peer: Peer) -> None:
+    def end_handshake(
+        self, handshake: "_Handshake", connection: socket.socket, peer: AskingPeer
+    ) -> None:
         """The connection is no longer read here."""
         self._selector.unregister(connection)
         self._handshakes[peer.pid].remove(handshake)
@@ -242,7 +244,9 @@ class Server:
             self._selector.unregister(connection)
             connection.close()
 
-    def _handle(self, line: bytes, connection: socket.socket, peer: Peer, arrived: int) -> None:
+    def _handle(
+        self, line: bytes, connection: socket.socket, peer: AskingPeer, arrived: int
+    ) -> None:
         answered = False
 
         def reply(response: Response) -> None:
@@ -252,7 +256,7 @@ class Server:
 
         try:
             watch = Watch(connection, self.stopping)
-            self._handler.handle(line, Caller(peer, watch, reply, arrived))
+            self._handler.handle(line, GateCaller(peer, watch, reply, arrived))
         except CallerGoneError:
             pass
         except Exception as error:  # noqa: BLE001  one request's crash must not take the gate along
@@ -278,14 +282,14 @@ class Server:
             return
         self._watch(connection, _Lingering(self, connection))
 
-    def _watch(self, connection: socket.socket, data: _Connection) -> None:
+    def _watch(self, connection: socket.socket, data: _GateConnection) -> None:
         self._selector.register(connection, selectors.EVENT_READ, data)
 
 
 class _Handshake:
     """A connection whose line is not complete."""
 
-    def __init__(self, server: Server, connection: socket.socket, peer: Peer) -> None:
+    def __init__(self, server: Server, connection: socket.socket, peer: AskingPeer) -> None:
         self._server = server
         self._connection = connection
         self._peer = peer

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from stringd.gate.errors import TroubleError
-from stringd.gate.program import Program
+from stringd.gate.program import ShownProgram
 from stringd.gate.resolve import CHANGED, CHILD_PATH, resolve
 from stringd.gate.trust import is_roots_alone, weaknesses
 
@@ -20,7 +20,7 @@ CHANGED_CODE: Final = 126
 CHANGED_TEXT: Final = f"stringd gate: {CHANGED}"
 
 
-def find_sudo(env: Mapping[str, str]) -> Program:
+def find_sudo(env: Mapping[str, str]) -> ShownProgram:
     """A sudo in root's hands; the directories of the system come before those of our own PATH.
 
     Raises `TroubleError`: a sudo that others could have put there would get the password.
@@ -43,7 +43,7 @@ def sudo_words(sudo: str, assignments: Mapping[str, str], command: list[str]) ->
     return [sudo, *(f"{name}={value}" for name, value in assignments.items()), "--", *command]
 
 
-def checked_words(program: Program, words: list[str]) -> list[str]:
+def checked_words(program: ShownProgram, words: list[str]) -> list[str]:
     """The command as root, by way of a check that root makes itself.
 
     sudo closes every descriptor but 0, 1 and 2 and asks for a password first, so neither a held
@@ -59,7 +59,7 @@ def checked_words(program: Program, words: list[str]) -> list[str]:
     return [*check, program.real, wanted, program.held.digest or "-", kind, *words]
 
 
-def _python(program: Program) -> str:
+def _python(program: ShownProgram) -> str:
     for candidate in (os.path.realpath(sys.executable), *_PYTHONS):
         if is_roots_alone(candidate) and os.access(candidate, os.X_OK):
             return candidate

@@ -9,7 +9,7 @@ import pytest
 from stringd.actions.command_line import command_for, unsafe_holes
 from stringd.actions.errors import ActionError
 from stringd.actions.place import ActionContext, Names
-from stringd.actions.shell_text import ShellCommand, compose_command
+from stringd.actions.shell_text import ComposedCommand, compose_command
 from stringd.actions.templates import Inputs
 from stringd.documents import Action
 from tests.actions.holes import corpus
@@ -45,7 +45,7 @@ def refusal_of(call: Action, value: str) -> ActionError | None:
     return None
 
 
-def run(command: ShellCommand, value: str, directory: Path) -> bytes:
+def run(command: ComposedCommand, value: str, directory: Path) -> bytes:
     """What the command prints, run for real in an empty directory."""
     base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(directory), "LANG": "C.UTF-8"}
     own = {"STRING_HOME": "/h o", "CURRENT_FILE": "/a b.md", "CWD": "/", "ARGS": value}

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.runtime.shell.control import Report, ReportReader, command_lines
+from stringd.runtime.shell.control import ReportReader, ShellReport, command_lines
 from stringd.runtime.shell.errors import UnusableInputError
 
 
 def test_reports_may_arrive_in_any_pieces() -> None:
     data = b"1\x000\x00/home/me\x002\x00130\x00/tmp/with\nline\x00"
-    whole = [Report(1, 0, "/home/me"), Report(2, 130, "/tmp/with\nline")]
+    whole = [ShellReport(1, 0, "/home/me"), ShellReport(2, 130, "/tmp/with\nline")]
     assert ReportReader().feed(data) == whole
     reader = ReportReader()
     assert [report for byte in data for report in reader.feed(bytes([byte]))] == whole

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stringd.system.sandbox import Level, SandboxError, SandboxSpec
-from stringd.system.sandbox.view import Access, Entry, view
+from stringd.system.sandbox.view import MountAccess, ViewEntry, view
 
 
 @pytest.fixture
@@ -18,7 +18,9 @@ def disk(tmp_path: Path) -> Path:
     return root
 
 
-def shown(spec: SandboxSpec, root: Path, sockets: tuple[str, ...] = ()) -> list[tuple[str, Access]]:
+def shown(
+    spec: SandboxSpec, root: Path, sockets: tuple[str, ...] = ()
+) -> list[tuple[str, MountAccess]]:
     entries = [each for each in view(spec, sockets) if each.path.startswith(f"{root}/")]
     return [(each.path.removeprefix(f"{root}/"), each.access) for each in entries]
 
@@ -30,11 +32,11 @@ def test_outer_places_come_before_inner_ones(disk: Path) -> None:
         readable=(disk / "home",),
     )
     assert shown(spec, disk) == [
-        ("home", Access.READ),
-        ("home/project", Access.WRITE),
+        ("home", MountAccess.READ),
+        ("home/project", MountAccess.WRITE),
         # Not asked for, but it must not be renamed from around what is hidden.
-        ("home/project/deep", Access.WRITE),
-        ("home/project/deep/data", Access.HIDDEN),
+        ("home/project/deep", MountAccess.WRITE),
+        ("home/project/deep/data", MountAccess.HIDDEN),
     ]
 
 
@@ -51,20 +53,20 @@ def test_a_workspace_must_exist(disk: Path) -> None:
 def test_a_link_counts_as_what_it_leads_to(disk: Path) -> None:
     (disk / "link").symlink_to("home/.ssh")
     spec = SandboxSpec(readable=(disk / "home",), hidden=(str(disk / "link"),))
-    assert shown(spec, disk) == [("home", Access.READ), ("home/.ssh", Access.HIDDEN)]
+    assert shown(spec, disk) == [("home", MountAccess.READ), ("home/.ssh", MountAccess.HIDDEN)]
 
 
 def test_patterns_name_what_is_there(disk: Path) -> None:
     spec = SandboxSpec(
         readable=(disk / "home",), hidden=(f"{disk}/home/.n*", f"{disk}/home/.c*/gh")
     )
-    assert shown(spec, disk) == [("home", Access.READ), ("home/.netrc", Access.HIDDEN)]
+    assert shown(spec, disk) == [("home", MountAccess.READ), ("home/.netrc", MountAccess.HIDDEN)]
 
 
 def test_at_the_same_place_the_stricter_wins(disk: Path) -> None:
     place = disk / "home/.ssh"
     spec = SandboxSpec(workspace=(place,), hidden=(str(place),), readable=(disk / "home",))
-    assert shown(spec, disk) == [("home", Access.READ), ("home/.ssh", Access.HIDDEN)]
+    assert shown(spec, disk) == [("home", MountAccess.READ), ("home/.ssh", MountAccess.HIDDEN)]
 
 
 def test_a_place_inside_a_hidden_one_can_be_shown(disk: Path) -> None:
@@ -73,9 +75,9 @@ def test_a_place_inside_a_hidden_one_can_be_shown(disk: Path) -> None:
     )
     entries = [entry for entry in view(spec) if entry.path.startswith(str(disk))]
     assert entries == [
-        Entry(str(disk), Access.READ, True),
-        Entry(str(disk / "home"), Access.HIDDEN, True),
-        Entry(str(disk / "home/project"), Access.WRITE, True),
+        ViewEntry(str(disk), MountAccess.READ, True),
+        ViewEntry(str(disk / "home"), MountAccess.HIDDEN, True),
+        ViewEntry(str(disk / "home/project"), MountAccess.WRITE, True),
     ]
 
 
@@ -83,18 +85,18 @@ def test_nothing_but_temporary_files_is_writable_at_level_read_only(disk: Path) 
     spec = SandboxSpec(
         Level.READ_ONLY, workspace=(disk / "home/project",), writable=(disk / "home/.config",)
     )
-    assert {each.access for each in view(spec)} == {Access.OWN, Access.READ}
-    assert shown(spec, disk) == [("home/project", Access.READ)]
+    assert {each.access for each in view(spec)} == {MountAccess.OWN, MountAccess.READ}
+    assert shown(spec, disk) == [("home/project", MountAccess.READ)]
 
 
 def test_sockets_are_hidden_wherever_they_are(disk: Path) -> None:
     (disk / "home/project/s").write_text("")
     spec = SandboxSpec(workspace=(disk / "home/project",))
     found = shown(spec, disk, (str(disk / "home/project/s"),))
-    assert found == [("home/project", Access.WRITE), ("home/project/s", Access.HIDDEN)]
+    assert found == [("home/project", MountAccess.WRITE), ("home/project/s", MountAccess.HIDDEN)]
 
 
 def test_the_whole_machine_can_be_a_workspace() -> None:
     entries = view(SandboxSpec(workspace=(Path("/"),)))
-    assert entries[0] == Entry("/", Access.WRITE, True)
-    assert [each.access for each in entries[1:]].count(Access.OWN) >= 1
+    assert entries[0] == ViewEntry("/", MountAccess.WRITE, True)
+    assert [each.access for each in entries[1:]].count(MountAccess.OWN) >= 1

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.actions.holes import refusals
 from stringd.actions.holes.code_words import code_words
-from stringd.actions.holes.commands import Commands
+from stringd.actions.holes.commands import CommandRules
 from stringd.actions.holes.contexts import find_in_line, steers
 from stringd.actions.holes.interpreters import interpreter
-from stringd.actions.holes.refusals import Finding, Refusal
+from stringd.actions.holes.refusals import Finding, HoleRefusal
 from stringd.actions.holes.sources import NOTHING, Carried, Source, Sources, of_callers
 from stringd.actions.holes.variables import Variables, walk
 from stringd.formats.shell import grammar
@@ -31,7 +31,7 @@ _POSITIONAL: Final = "@*0123456789"
 class Judgement(NamedTuple):
     """What is wrong with a command, and which holes a program could take for an option."""
 
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[HoleRefusal, ...]
     exposed: frozenset[str]
     """As their author wrote them."""
 
@@ -49,12 +49,12 @@ def _judged(text: str, named: tuple[tuple[str, Source], ...]) -> Judgement:
         return Judgement((), frozenset())
     judge_ = _Judge(sources)
     judge_.line(text, {name: frozenset((name,)) for name in sources}, 0)
-    found: dict[tuple[tuple[str, ...], refusals.Danger], None] = {}
+    found: dict[tuple[tuple[str, ...], refusals.HoleDanger], None] = {}
     for carried, danger in judge_.findings:
         written = tuple(dict.fromkeys(sources[name].written for name in sorted(carried)))
         found[written, danger] = None
     exposed = frozenset(sources[name].written for name in judge_.exposed)
-    return Judgement(tuple(Refusal(*each) for each in found), exposed)
+    return Judgement(tuple(HoleRefusal(*each) for each in found), exposed)
 
 
 class _Judge:
@@ -83,7 +83,7 @@ class _Judge:
             inner = {**variables.holds, **dict.fromkeys(_POSITIONAL, positional)}
             self.line(text, inner, depth + 1)
 
-        commands = Commands(variables, self._sources, self._callers, nested)
+        commands = CommandRules(variables, self._sources, self._callers, nested)
         for stage in reading.stages:
             commands.judge(stage)
         self.findings += commands.findings

@@ -22,7 +22,7 @@ from stringd.actions.holes.interpreters import (
     Interpreter,
     interpreter,
 )
-from stringd.actions.holes.refusals import Danger, Finding
+from stringd.actions.holes.refusals import Finding, HoleDanger
 from stringd.actions.holes.sources import NOTHING, Carried, Sources, of_callers
 from stringd.actions.holes.variables import IDENTIFIER, Variables
 from stringd.formats.shell.words import UNKNOWN, ShellStage, Word
@@ -60,7 +60,7 @@ _WHOLE_ITEMS: Final = ("-0", "--null", "-d", "--delimiter", "-I")
 _PATTERN_OPTIONS: Final = frozenset(("-e", "--regexp"))
 
 
-class Commands:
+class CommandRules:
     """Judges simple commands. `exposed` are values that a program could take for an option."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Commands:
         elif not self._starts(stage, depth):
             self._any(stage)
 
-    def _refuse(self, carried: Carried, danger: Danger) -> None:
+    def _refuse(self, carried: Carried, danger: HoleDanger) -> None:
         if carried:
             self.findings.append((carried, danger))
 

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
 from stringd.actions.holes import refusals
-from stringd.actions.holes.refusals import Danger, Finding
+from stringd.actions.holes.refusals import Finding, HoleDanger
 from stringd.actions.holes.sources import VALUE_PREFIX, Carried, Sources, of_callers
 from stringd.actions.holes.variables import (
     IDENTIFIER,
@@ -148,7 +148,7 @@ class _Contexts:
         for node in nodes:
             self.visit(node, how)
 
-    def _refuse(self, carried: Carried, danger: Danger) -> None:
+    def _refuse(self, carried: Carried, danger: HoleDanger) -> None:
         if carried:
             self.findings.append((carried, danger))
 

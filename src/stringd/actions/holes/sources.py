@@ -8,7 +8,7 @@ VALUE_PREFIX: Final = "STRING_VALUE_"
 """Begins the names of the variables that carry a call's values."""
 
 
-class Origin(Enum):
+class ValueOrigin(Enum):
     """Who decides what a variable holds."""
 
     CALLER = auto()
@@ -24,7 +24,7 @@ class Source(NamedTuple):
 
     written: str
     """As the author wrote it: `{x}`, `$ARGS`."""
-    origin: Origin
+    origin: ValueOrigin
     options: bool = False
     """Whether it may begin with `-`."""
     code: bool = False
@@ -40,4 +40,4 @@ NOTHING: Final[Carried] = frozenset()
 
 def of_callers(carried: Iterable[str], sources: Sources) -> Carried:
     """Those that a caller decides."""
-    return frozenset(name for name in carried if sources[name].origin is Origin.CALLER)
+    return frozenset(name for name in carried if sources[name].origin is ValueOrigin.CALLER)

@@ -8,17 +8,17 @@ from stringd.runs.strategy.discover import discover
 from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput, ToolProblem
-from stringd.runs.tools.todos import Nothing
+from stringd.runs.tools.todos import NoArguments
 
 
-class ListStrategy(BuiltInTool[Nothing]):
+class ListStrategy(BuiltInTool[NoArguments]):
     name = "list_strategy"
     description = "List the strategies that can be launched."
-    takes = Nothing
+    takes = NoArguments
     repeatable = True
     effect = "inward"
 
-    async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
+    async def run(self, args: NoArguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         found = await asyncio.to_thread(discover, context.cwd, context.desk.data_dir)
         strategies = [
             {

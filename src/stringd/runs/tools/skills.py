@@ -5,17 +5,17 @@ from typing import Literal
 from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput
-from stringd.runs.tools.todos import Nothing
+from stringd.runs.tools.todos import NoArguments
 
 
-class ListSkills(BuiltInTool[Nothing]):
+class ListSkills(BuiltInTool[NoArguments]):
     name = "list_skills"
     description = "List the skills at hand."
-    takes = Nothing
+    takes = NoArguments
     repeatable = True
     effect = "inward"
 
-    async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
+    async def run(self, args: NoArguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         found = [
             {
                 "name": skill.name,

@@ -16,7 +16,7 @@ class TodoNumber(Arguments, frozen=True):
     id: int | str
 
 
-class Nothing(Arguments, frozen=True):
+class NoArguments(Arguments, frozen=True):
     pass
 
 
@@ -55,25 +55,25 @@ class TodoComplete(BuiltInTool[TodoNumber]):
         return ToolOutput(todos.items[index].line(), data=todos.items[index]._asdict())
 
 
-class TodoGet(BuiltInTool[Nothing]):
+class TodoGet(BuiltInTool[NoArguments]):
     name = "todo_get"
     description = "Show the to-do list of this run."
-    takes = Nothing
+    takes = NoArguments
     repeatable = True
     effect = "inward"
 
-    async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
+    async def run(self, args: NoArguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         return context.desk.todos.answer()
 
 
-class TodoGetNext(BuiltInTool[Nothing]):
+class TodoGetNext(BuiltInTool[NoArguments]):
     name = "todo_get_next"
     description = "Show the first item of the to-do list that is not done."
-    takes = Nothing
+    takes = NoArguments
     repeatable = True
     effect = "inward"
 
-    async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
+    async def run(self, args: NoArguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         waiting = next((item for item in context.desk.todos.items if not item.done), None)
         if waiting is None:
             return ToolOutput("Nothing is left to do.", data={"todo": None})
@@ -94,14 +94,14 @@ class TodoRemove(BuiltInTool[TodoNumber]):
         return todos.answer(f"Removed #{gone.id}.")
 
 
-class TodoClear(BuiltInTool[Nothing]):
+class TodoClear(BuiltInTool[NoArguments]):
     name = "todo_clear"
     description = "Remove every item from the to-do list."
-    takes = Nothing
+    takes = NoArguments
     repeatable = True
     effect = "inward"
     rebuilds_state = True
 
-    async def run(self, args: Nothing, context: ToolContext) -> ToolOutput:  # noqa: ARG002
+    async def run(self, args: NoArguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002
         context.desk.todos.items.clear()
         return context.desk.todos.answer()

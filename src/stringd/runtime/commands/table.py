@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Call], Result | Awaitable[Result]]
 
 
-class Command(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command's handler, and what the runtime has to know about it."""
 
     handler: Handler
@@ -40,40 +40,40 @@ class Command(NamedTuple):
     """It changes nothing that must be stored: the hot path."""
 
 
-COMMANDS: Final[dict[str, Command]] = {
-    "help": Command(help_command.help_, reads_only=True),
-    "open": Command(open_command.open_),
-    "back": Command(open_command.back),
-    "refresh": Command(open_command.refresh),
-    "nav": Command(menus.nav),
-    "source": Command(open_command.source, reads_only=True),
-    "write": Command(edit.write),
-    "append": Command(edit.append),
-    "edit": Command(edit.edit),
-    "replace": Command(edit.replace),
-    "verify": Command(edit.verify),
-    "undo": Command(edit.undo),
-    "info": Command(info.info, reads_only=True),
-    "set": Command(set_command.set_),
-    "close": Command(topics.close),
-    "ls": Command(ls.ls, reads_only=True),
-    "exec": Command(exec_command.exec_),
-    "topics": Command(topics.topics, reads_only=True),
-    "sessions": Command(topics.topics, reads_only=True),
-    "session": Command(topics.session),
-    "act": Command(act.act),
-    "action": Command(act.act),
-    "install": Command(packages.install),
-    "uninstall": Command(packages.uninstall),
+COMMANDS: Final[dict[str, CommandEntry]] = {
+    "help": CommandEntry(help_command.help_, reads_only=True),
+    "open": CommandEntry(open_command.open_),
+    "back": CommandEntry(open_command.back),
+    "refresh": CommandEntry(open_command.refresh),
+    "nav": CommandEntry(menus.nav),
+    "source": CommandEntry(open_command.source, reads_only=True),
+    "write": CommandEntry(edit.write),
+    "append": CommandEntry(edit.append),
+    "edit": CommandEntry(edit.edit),
+    "replace": CommandEntry(edit.replace),
+    "verify": CommandEntry(edit.verify),
+    "undo": CommandEntry(edit.undo),
+    "info": CommandEntry(info.info, reads_only=True),
+    "set": CommandEntry(set_command.set_),
+    "close": CommandEntry(topics.close),
+    "ls": CommandEntry(ls.ls, reads_only=True),
+    "exec": CommandEntry(exec_command.exec_),
+    "topics": CommandEntry(topics.topics, reads_only=True),
+    "sessions": CommandEntry(topics.topics, reads_only=True),
+    "session": CommandEntry(topics.session),
+    "act": CommandEntry(act.act),
+    "action": CommandEntry(act.act),
+    "install": CommandEntry(packages.install),
+    "uninstall": CommandEntry(packages.uninstall),
 }
 
-FAMILIES: Final[dict[str, Command]] = {
-    "act.": Command(act.act),
-    "action.": Command(act.act),
-    "tool:": Command(tools.tool),
+FAMILIES: Final[dict[str, CommandEntry]] = {
+    "act.": CommandEntry(act.act),
+    "action.": CommandEntry(act.act),
+    "tool:": CommandEntry(tools.tool),
 }
 """Commands that carry a name of their own: `/act.search`."""
-_PAGE_ACTION: Final = Command(act.act)
+_PAGE_ACTION: Final = CommandEntry(act.act)
 
 
 class Dispatched(NamedTuple):
@@ -103,7 +103,7 @@ async def _handled_awake(call: Call) -> Result:
     return outcome if isinstance(outcome, Result) else await outcome
 
 
-def _command(call: Call) -> Command:
+def _command(call: Call) -> CommandEntry:
     """What a line names. Raises `CommandError`."""
     line = call.line
     command = COMMANDS.get(line.name) or _family(call.session, line)
@@ -115,7 +115,7 @@ def _command(call: Call) -> Command:
     return command
 
 
-def _family(session: "Session", line: CommandLine) -> Command | None:
+def _family(session: "Session", line: CommandLine) -> CommandEntry | None:
     """The command of a prefixed name, or of the short form `/<id>` of this page's actions."""
     for prefix, command in FAMILIES.items():
         if line.name.startswith(prefix):

@@ -28,7 +28,7 @@ _FIELDS: Final = 3
 _LONGEST_REPORT: Final = 8192
 
 
-class Report(NamedTuple):
+class ShellReport(NamedTuple):
     """The shell is back at its prompt after command `number`."""
 
     number: int
@@ -77,13 +77,13 @@ class ReportReader:
     def __init__(self) -> None:
         self._buffer = b""
 
-    def feed(self, data: bytes) -> list[Report]:
+    def feed(self, data: bytes) -> list[ShellReport]:
         fields = (self._buffer + data).split(b"\0")
-        reports: list[Report] = []
+        reports: list[ShellReport] = []
         while len(fields) > _FIELDS:
             number, status, directory, *fields = fields
             reports.append(
-                Report(int(number), int(status), directory.decode(errors="surrogateescape"))
+                ShellReport(int(number), int(status), directory.decode(errors="surrogateescape"))
             )
         self._buffer = b"\0".join(fields)
         return reports
@@ -93,7 +93,10 @@ class Control:
     """Our end of the socket. `lost` is called when no shell holds the other end any more."""
 
     def __init__(
-        self, ours: socket.socket, on_report: Callable[[Report], None], lost: Callable[[], None]
+        self,
+        ours: socket.socket,
+        on_report: Callable[[ShellReport], None],
+        lost: Callable[[], None],
     ) -> None:
         self._socket = ours
         self._socket.setblocking(False)

@@ -17,7 +17,7 @@ from stringd.runtime.shell.command import ShellCommand, ShellLimits
 from stringd.runtime.shell.control import (
     SETUP,
     Control,
-    Report,
+    ShellReport,
     command_lines,
     report_line,
     rescue_line,
@@ -184,7 +184,7 @@ class Shell:
             command.printed_at = self._loop.time()
             command.output.feed(data)
 
-    def _reported(self, report: Report) -> None:
+    def _reported(self, report: ShellReport) -> None:
         self._reported_directory = report.directory
         if report.number == 0 and not self._ready.done():
             self._ready.set_result(report.status)

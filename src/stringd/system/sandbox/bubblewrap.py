@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from stringd.system.sandbox.launcher import seccomp
 from stringd.system.sandbox.limits import Group, lower_limits
 from stringd.system.sandbox.spec import Network, SandboxSpec
-from stringd.system.sandbox.view import Access, Entry
+from stringd.system.sandbox.view import MountAccess, ViewEntry
 
 BASH: Final = "/bin/bash"
 
@@ -50,7 +50,7 @@ exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options
 def bubblewrap_argv(
     walls: Bubblewrap,
     spec: SandboxSpec,
-    entries: Sequence[Entry],
+    entries: Sequence[ViewEntry],
     command: Sequence[str],
     *,
     variables: Mapping[str, str],
@@ -73,9 +73,9 @@ def bubblewrap_argv(
     ]
 
 
-def _is_hidden_file(entry: Entry) -> bool:
+def _is_hidden_file(entry: ViewEntry) -> bool:
     """What is covered with an empty file, the last of all: nothing is inside it."""
-    return entry.access is Access.HIDDEN and not entry.directory
+    return entry.access is MountAccess.HIDDEN and not entry.directory
 
 
 def _filter(machine: str) -> str:
@@ -94,9 +94,9 @@ def _namespaces(walls: Bubblewrap, spec: SandboxSpec) -> Iterator[str]:
         yield "--new-session"
 
 
-def _mounts(spec: SandboxSpec, entries: Sequence[Entry]) -> Iterator[str]:
+def _mounts(spec: SandboxSpec, entries: Sequence[ViewEntry]) -> Iterator[str]:
     root = next((entry for entry in entries if entry.path == "/"), None)
-    yield from (_bind(Access.READ if root is None else root.access), "/", "/")
+    yield from (_bind(MountAccess.READ if root is None else root.access), "/", "/")
     yield from ("--dev", "/dev", "--proc", "/proc")
     for name in _KERNEL_SETTINGS:
         yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
@@ -105,21 +105,21 @@ def _mounts(spec: SandboxSpec, entries: Sequence[Entry]) -> Iterator[str]:
         yield from _mount(spec, entry)
     # At the end, because mount points of inner places are made in these directories.
     for entry in inner:
-        if entry.access is Access.HIDDEN:
+        if entry.access is MountAccess.HIDDEN:
             yield from ("--remount-ro", entry.path)
 
 
-def _mount(spec: SandboxSpec, entry: Entry) -> tuple[str, ...]:
+def _mount(spec: SandboxSpec, entry: ViewEntry) -> tuple[str, ...]:
     match entry.access:
-        case Access.OWN if spec.temporary is not None:
+        case MountAccess.OWN if spec.temporary is not None:
             return ("--bind", str(spec.temporary), entry.path)
-        case Access.OWN:
+        case MountAccess.OWN:
             return ("--perms", "1777", "--tmpfs", entry.path)
-        case Access.HIDDEN:
+        case MountAccess.HIDDEN:
             return ("--tmpfs", entry.path)
         case access:
             return (_bind(access), entry.path, entry.path)
 
 
-def _bind(access: Access) -> str:
-    return "--bind" if access is Access.WRITE else "--ro-bind"
+def _bind(access: MountAccess) -> str:
+    return "--bind" if access is MountAccess.WRITE else "--ro-bind"

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from stringd.system.sandbox.launcher import rules
 from stringd.system.sandbox.limits import Group
 from stringd.system.sandbox.spec import SandboxSpec
-from stringd.system.sandbox.view import Access, Entry
+from stringd.system.sandbox.view import MountAccess, ViewEntry
 
 
 class Landlock(NamedTuple):
@@ -30,17 +30,17 @@ _START: Final = (
     "import sys;sys.path.insert(0,sys.argv.pop(1));from launcher.main import main;main()"
 )
 _KINDS: Final = {
-    Access.OWN: rules.HIDDEN,
-    Access.HIDDEN: rules.HIDDEN,
-    Access.READ: rules.READ,
-    Access.WRITE: rules.WRITE,
+    MountAccess.OWN: rules.HIDDEN,
+    MountAccess.HIDDEN: rules.HIDDEN,
+    MountAccess.READ: rules.READ,
+    MountAccess.WRITE: rules.WRITE,
 }
 
 
 def landlock_argv(
     walls: Landlock,
     spec: SandboxSpec,
-    entries: Sequence[Entry],
+    entries: Sequence[ViewEntry],
     command: Sequence[str],
     *,
     variables: Mapping[str, str],

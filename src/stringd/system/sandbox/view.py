@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from stringd.system.sandbox.spec import TEMPORARY, Level, SandboxError, SandboxSpec
 
 
-class Access(IntEnum):
+class MountAccess(IntEnum):
     """In order of strictness: at the same place the stricter wins."""
 
     OWN = 0
@@ -20,22 +20,22 @@ class Access(IntEnum):
     HIDDEN = 3
 
 
-class Entry(NamedTuple):
+class ViewEntry(NamedTuple):
     path: str
-    access: Access
+    access: MountAccess
     directory: bool
 
 
-_ROOT: Final = Entry("/", Access.READ, True)
+_ROOT: Final = ViewEntry("/", MountAccess.READ, True)
 
 
-def view(spec: SandboxSpec, sockets: Iterable[str] = ()) -> tuple[Entry, ...]:
+def view(spec: SandboxSpec, sockets: Iterable[str] = ()) -> tuple[ViewEntry, ...]:
     """Outer places before inner ones, links resolved, what does not exist left out.
 
     `sockets` are paths where somebody listens; they are hidden wherever they are. Raises
     `SandboxError` for a workspace that is not there.
     """
-    places: dict[str, Entry] = {}
+    places: dict[str, ViewEntry] = {}
     for path, access in _wanted(spec, sockets):
         entry = _entry(path, access)
         if entry is not None and access >= places.get(entry.path, entry).access:
@@ -60,48 +60,48 @@ def matching(pattern: str) -> Iterator[str]:
     yield from (f"{parent}/{each}" for each in names if fnmatchcase(each, name))
 
 
-def _wanted(spec: SandboxSpec, sockets: Iterable[str]) -> Iterator[tuple[str, Access]]:
-    yield from ((path, Access.OWN) for path in TEMPORARY)
-    works = Access.READ if spec.level is Level.READ_ONLY else Access.WRITE
+def _wanted(spec: SandboxSpec, sockets: Iterable[str]) -> Iterator[tuple[str, MountAccess]]:
+    yield from ((path, MountAccess.OWN) for path in TEMPORARY)
+    works = MountAccess.READ if spec.level is Level.READ_ONLY else MountAccess.WRITE
     yield from ((os.fspath(path), works) for path in spec.workspace)
     if spec.level is not Level.READ_ONLY:
-        yield from ((os.fspath(path), Access.WRITE) for path in spec.writable)
-    yield from ((os.fspath(path), Access.READ) for path in spec.readable)
+        yield from ((os.fspath(path), MountAccess.WRITE) for path in spec.writable)
+    yield from ((os.fspath(path), MountAccess.READ) for path in spec.readable)
     for pattern in spec.hidden:
-        yield from ((path, Access.HIDDEN) for path in matching(pattern))
-    yield from ((path, Access.HIDDEN) for path in sockets)
+        yield from ((path, MountAccess.HIDDEN) for path in matching(pattern))
+    yield from ((path, MountAccess.HIDDEN) for path in sockets)
 
 
-def _entry(path: str, access: Access) -> Entry | None:
+def _entry(path: str, access: MountAccess) -> ViewEntry | None:
     """A place by its real path: whichever link leads there, it is the same place."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - for hundreds of paths a command
     except (OSError, ValueError):
         return None
-    return Entry(os.path.realpath(path), access, stat.S_ISDIR(mode))
+    return ViewEntry(os.path.realpath(path), access, stat.S_ISDIR(mode))
 
 
-def _depth(entry: Entry) -> int:
+def _depth(entry: ViewEntry) -> int:
     return len(entry.path.rstrip("/").split("/"))
 
 
-def _pinned(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def _pinned(entries: Iterable[ViewEntry]) -> tuple[ViewEntry, ...]:
     """The directories on the way from a writable place to a stricter one inside it.
 
     As places of their own they cannot be renamed; otherwise a command could move what is around a
     secret, and the next command would find the secret where nothing hides it.
     """
     known = {entry.path: entry for entry in entries}
-    found: dict[str, Entry] = {}
+    found: dict[str, ViewEntry] = {}
     for entry in known.values():
-        if entry.access in (Access.READ, Access.HIDDEN):
+        if entry.access in (MountAccess.READ, MountAccess.HIDDEN):
             way = list(_way_up(entry.path, known))
-            if known.get(way[-1], _ROOT).access is Access.WRITE:
-                found.update((path, Entry(path, Access.WRITE, True)) for path in way[:-1])
+            if known.get(way[-1], _ROOT).access is MountAccess.WRITE:
+                found.update((path, ViewEntry(path, MountAccess.WRITE, True)) for path in way[:-1])
     return tuple(found.values())
 
 
-def _way_up(path: str, known: dict[str, Entry]) -> Iterator[str]:
+def _way_up(path: str, known: dict[str, ViewEntry]) -> Iterator[str]:
     """The directories above, up to the first known one or the root."""
     while path != "/":
         path = path.rpartition("/")[0] or "/"
@@ -110,16 +110,18 @@ def _way_up(path: str, known: dict[str, Entry]) -> Iterator[str]:
             return
 
 
-def _without_repeats(entries: list[Entry]) -> tuple[Entry, ...]:
-    kept: dict[str, Entry] = {}
+def _without_repeats(entries: list[ViewEntry]) -> tuple[ViewEntry, ...]:
+    kept: dict[str, ViewEntry] = {}
     for entry in entries:
         around = _surrounding(entry.path, kept)
-        absent = around in (Access.OWN, Access.HIDDEN) and entry.access is Access.HIDDEN
+        absent = (
+            around in (MountAccess.OWN, MountAccess.HIDDEN) and entry.access is MountAccess.HIDDEN
+        )
         if not absent and entry.access is not around:
             kept[entry.path] = entry
     return tuple(kept.values())
 
 
-def _surrounding(path: str, kept: dict[str, Entry]) -> Access:
+def _surrounding(path: str, kept: dict[str, ViewEntry]) -> MountAccess:
     *_, nearest = ("/", *_way_up(path, kept))
     return kept.get(nearest, _ROOT).access

@@ -13,7 +13,7 @@ from stringd.system.sandbox.landlock import Landlock, landlock_argv
 from stringd.system.sandbox.launcher import kernel
 from stringd.system.sandbox.launcher.seccomp import ARCHITECTURES
 from stringd.system.sandbox.spec import SandboxSpec
-from stringd.system.sandbox.view import Access, Entry
+from stringd.system.sandbox.view import MountAccess, ViewEntry
 
 TRIAL_SECONDS: Final = 10.0
 _PLACES: Final = ("/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin")
@@ -62,7 +62,7 @@ def working_bubblewrap() -> Bubblewrap | Nothing:
     complaint = ""
     for locks in (True, False):
         walls = Bubblewrap(program, os.uname().machine, locks)
-        entries = (Entry("/tmp", Access.OWN, True),)  # noqa: S108 - the sandbox's own
+        entries = (ViewEntry("/tmp", MountAccess.OWN, True),)  # noqa: S108 - the sandbox's own
         argv = bubblewrap_argv(walls, SandboxSpec(), entries, ["true"], variables={}, group=None)
         complaint = _complaint(argv)
         if not complaint:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 CANNOT_RUN, NOT_FOUND = 126, 127
 
 
-class Request:
+class LaunchRequest:
     """`w/path r/path h/path name=value … -- command …`"""
 
     def __init__(self, arguments: "list[str]") -> None:
@@ -31,7 +31,7 @@ class Request:
 class Walls:
     """What can be made before the command's process is there to be enclosed."""
 
-    def __init__(self, request: Request, temporary: str) -> None:
+    def __init__(self, request: LaunchRequest, temporary: str) -> None:
         version = kernel.landlock_version()
         network = request.options.get("network") == "open"
         self._ruleset = kernel.landlock_ruleset(
@@ -61,7 +61,7 @@ class Walls:
 
 
 def main() -> "NoReturn":
-    request = Request(sys.argv[1:])
+    request = LaunchRequest(sys.argv[1:])
     temporary = request.options.get("temporary") or _make_temporary()
     made = "temporary" not in request.options
     try:
@@ -83,7 +83,7 @@ def main() -> "NoReturn":
     os._exit(family.run(command, clean_up, "terminal" in request.options))
 
 
-def _become(request: Request, walls: Walls, temporary: str) -> "NoReturn":
+def _become(request: LaunchRequest, walls: Walls, temporary: str) -> "NoReturn":
     """Turn this process into the command, behind the walls."""
     try:
         os.environ.update(request.variables)
@@ -103,7 +103,7 @@ def _become(request: Request, walls: Walls, temporary: str) -> "NoReturn":
         _give_up(f"{request.command[0]}: {error.strerror}", CANNOT_RUN)
 
 
-def _writable(request: Request) -> "list[str]":
+def _writable(request: LaunchRequest) -> "list[str]":
     return [entry[1:] for entry in request.entries if entry[0] == rules.WRITE]
 
 
@@ -122,7 +122,7 @@ def _allow(ruleset: int, path: str, kind: str, version: int) -> None:
         os.close(place)
 
 
-def _limit(request: Request) -> None:
+def _limit(request: LaunchRequest) -> None:
     processes, memory = request.number("processes"), request.number("memory")
     if processes is not None:
         # The kernel counts all of the account's; what runs already must not use up the limit.
