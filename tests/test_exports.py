@@ -21,7 +21,8 @@ PUBLIC = {
 }
 ROOMS = {
     "stringd.runs": (
-        "DaemonPorts RunLimits RunService RunsConfig ToolFailure WebFormat check_strategy"
+        "DaemonPorts Denied Offer RunLimits RunService RunsConfig StringQuestions ToolFailure "
+        "WebFormat check_strategy offer_of"
     ),
 }
 

@@ -12,13 +12,14 @@ import yaml
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from stringd.runs import RunsConfig, RunService
+from stringd.runs import RunsConfig, RunService, offer_of
 from stringd.runs.models.resolve import Models
 from stringd.server.guard import RequestGuard
 from stringd.server.http.connection import HttpConnection, not_an_upgrade
 from stringd.server.http.crowd import Crowd
 from stringd.server.http.messages import HttpRequest, HttpResponse
 from stringd.server.ws import take_over
+from stringd.system.trust import TrustStore
 from tests.runs.schema import problems
 from tests.support.daemon import WAIT_SECONDS
 
@@ -85,9 +86,10 @@ class Watcher:
 class RunsServer:
     """The service behind a real WebSocket on a free port."""
 
-    def __init__(self, service: RunService, directory: Path) -> None:
+    def __init__(self, service: RunService, directory: Path, trust: TrustStore) -> None:
         self.service = service
         self.directory = directory
+        self.trust_store = trust
         self.port = 0
         self._clients: list[ClientConnection] = []
         self.refusal = RequestGuard().refusal
@@ -106,6 +108,15 @@ class RunsServer:
         path = self.directory / name
         path.write_text(yaml.safe_dump(source, sort_keys=False), "utf-8")
         return path
+
+    def own(self, source: Json, name: str = "strategy.yaml") -> Path:
+        """Write a strategy file of the owner's, in the data directory."""
+        (self.directory / "data" / "strategies").mkdir(parents=True, exist_ok=True)
+        return self.strategy(source, f"data/strategies/{name}")
+
+    def trust(self, path: Path | None = None) -> None:
+        """What `stringd trust` does, for the project's folder when nothing else is named."""
+        offer_of(path or self.directory, self.trust_store).accept(self.trust_store)
 
     def timeline_lines(self, run_id: str) -> list[str]:
         path = self.directory / "data" / "runs" / f"{run_id}.jsonl"
@@ -143,9 +154,10 @@ async def serving(
     directory: Path, *, models: Models | None = None, **options: Any
 ) -> AsyncIterator[RunsServer]:
     """A server over `directory/data`; options are those of its configuration."""
-    config = RunsConfig(directory / "data", directory, **options)
+    trust = TrustStore(directory / "own" / "trust.json")
+    config = RunsConfig(directory / "data", directory, trust=trust, **options)
     service = RunService(config, models=models)
-    async with RunsServer(service, directory) as server:
+    async with RunsServer(service, directory, trust) as server:
         yield server
 
 

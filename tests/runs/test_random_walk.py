@@ -11,6 +11,7 @@ import pytest
 
 from stringd.runs import RunsConfig, RunService
 from stringd.runs.handlers.client import RunsClient
+from stringd.system.trust import TrustStore
 from tests.runs.schema import problems
 from tests.runs.support import RunsServer, scripted, sequential, strategy, wait_until
 
@@ -65,7 +66,7 @@ def request(dice: random.Random, path: str, questions: list[str]) -> dict[str, A
 async def walk(folder: Path, seed: int, steps: int) -> list[dict[str, Any]]:
     service = RunService(RunsConfig(folder / "data", folder))
     await service.start()
-    path = str(RunsServer(service, folder).strategy(SOURCE))
+    path = str(RunsServer(service, folder, TrustStore(folder / "trust.json")).strategy(SOURCE))
     dice, observed = random.Random(seed), list[dict[str, Any]]()
     clients = [service.connect(lambda: None) for _ in range(3)]
     watcher = clients[0]

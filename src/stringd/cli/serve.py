@@ -5,10 +5,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from stringd.client.daemon import setting
 from stringd.server.app import App
 from stringd.server.serve import PortInUseError, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
-from stringd.system.files import make_private_directory
+from stringd.system.data_directory import ForeignDirectoryError, claim
 from stringd.system.lineage import mark_descendants
 from stringd.system.process_guard import be_unreadable
 from stringd.system.processes.orphans import adopt_orphans
@@ -20,7 +21,7 @@ def main(name: str, argv: Sequence[str]) -> int:
     args = _parser(name).parse_args(argv)
     try:
         settings = load_settings(os.environ, port=args.port, runs_port=args.runs_port, log=args.log)
-        make_private_directory(settings.data_dir)
+        claim(settings.data_dir, chosen=bool(setting("DATA_DIR")[1]))
         if not os.access(settings.data_dir, os.W_OK):
             raise SettingsError(f"data directory {settings.data_dir} is not writable")
         take_provider_keys()
@@ -28,7 +29,7 @@ def main(name: str, argv: Sequence[str]) -> int:
         mark_descendants()
         adopt_orphans()
         run(settings, lambda app: _ready(app, settings, welcome=args.welcome))
-    except (SettingsError, PortInUseError) as error:
+    except (SettingsError, PortInUseError, ForeignDirectoryError) as error:
         return _fail(str(error))
     except OSError as error:
         return _fail(f"{error.strerror}: {error.filename}")

@@ -193,7 +193,7 @@ class AsyncRuns:
             self._session.forget(request_id)
             del self._answers[request_id]
         if isinstance(answer, m.Error):
-            raise RequestFailedError(answer.code, answer.message)
+            raise RequestFailedError(answer.code, answer.message, answer.trust or None)
         return answer
 
     def forget(self, handle: "RunHandle") -> None:

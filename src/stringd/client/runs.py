@@ -28,11 +28,15 @@ class UnreachableError(RunsError):
 
 
 class RequestFailedError(RunsError):
-    """The daemon refused a request; `code` says how."""
+    """The daemon refused a request; `code` says how.
 
-    def __init__(self, code: str, message: str) -> None:
+    `trust` is what the owner could trust so that it works (`stringd trust`).
+    """
+
+    def __init__(self, code: str, message: str, trust: str | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.trust = trust
 
 
 class _OwnDaemon(ClientConnection):
@@ -97,7 +101,7 @@ class RunsClient:
             if self._session.answered(message) != request_id:
                 self._waiting.append(message)
             elif isinstance(message, Error):
-                raise RequestFailedError(message.code, message.message)
+                raise RequestFailedError(message.code, message.message, message.trust or None)
             else:
                 return message
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from stringd.runs.engine.config import RunsConfig
     from stringd.runs.engine.loading import check_strategy
+    from stringd.runs.engine.offers import Offer, offer_of
     from stringd.runs.guard.budget import RunLimits
     from stringd.runs.guard.errors import Denied
     from stringd.runs.service import RunService
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DaemonPorts",
     "Denied",
+    "Offer",
     "RunLimits",
     "RunService",
     "RunsConfig",
@@ -25,11 +27,13 @@ __all__ = [
     "ToolFailure",
     "WebFormat",
     "check_strategy",
+    "offer_of",
 ]
 
 _PLACES: Final = {
     "DaemonPorts": "tools.context",
     "Denied": "guard.errors",
+    "Offer": "engine.offers",
     "RunLimits": "guard.budget",
     "RunService": "service",
     "RunsConfig": "engine.config",
@@ -37,6 +41,7 @@ _PLACES: Final = {
     "ToolFailure": "tools.output",
     "WebFormat": "tools.context",
     "check_strategy": "engine.loading",
+    "offer_of": "engine.offers",
 }
 
 

@@ -1,7 +1,8 @@
 """What can go wrong in this room, and the code the wire says it with.
 
-RunsError
+RunServiceError
 ├── StrategyFileError      a strategy, manifest or prompt file is missing or wrong
+│   └── UntrustedError     it came with a workspace, and its owner has not trusted it
 ├── PrepareError           PREPARE_FAILED
 ├── StartError             START_FAILED or CONTINUE_FAILED
 ├── RefusedError           any other refusal of a request; carries its own code
@@ -23,6 +24,14 @@ class StrategyFileError(RunServiceError):
     """A file the author can mend; the text names the file, the line and the column when known."""
 
     code = "PREPARE_FAILED"
+
+
+class UntrustedError(StrategyFileError):
+    """`path` is what the owner could trust so that it works; None where nothing would help."""
+
+    def __init__(self, message: str, path: str | None) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class PrepareError(RunServiceError):

@@ -155,7 +155,7 @@ class RunService:
         beside = (
             ProviderHandlers(self._directory),
             TrashHandlers(config.data_dir, config.project_dir),
-            StrategyHandlers(config.data_dir, config.project_dir),
+            StrategyHandlers(config),
             McpHandlers(config, self._store, self._servers_of),
         )
         return Handlers(

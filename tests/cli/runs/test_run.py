@@ -150,6 +150,7 @@ def test_a_server_the_agents_must_do_without_is_told(daemon: Daemon) -> None:
     off = {"transport": "stdio", "command": "/nowhere/server"}
     servers = {"off": off, "gone": {**off, "enabledByDefault": True}}
     place.write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    assert stringd(daemon, "trust", str(daemon.directory)).returncode == 0
     agent = {"model": "demo/echo", "mcpServers": ["off", "gone"]}
     path = write(daemon, "does-without.yaml", strategy(sequential("a"), a=agent))
     done = stringd(daemon, "run", path, "-i", "go")

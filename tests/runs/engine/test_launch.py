@@ -29,6 +29,7 @@ def put(server: RunsServer, name: str, source: Json) -> None:
     folder = server.directory / ".stringd" / "strategies"
     folder.mkdir(parents=True, exist_ok=True)
     server.strategy({**source, "name": name}, f".stringd/strategies/{name}.yaml")
+    server.trust()
 
 
 def output(messages: list[Json]) -> str:
@@ -195,7 +196,7 @@ async def test_a_prompt_from_outside_needs_a_yes_too(
     assert used.output.startswith("Error (permission_denied): ")
 
 
-async def test_a_named_strategy_that_is_a_link_out_of_the_workspace_needs_a_yes(
+async def test_a_named_strategy_that_is_a_link_out_of_the_workspace_is_not_found(
     server: RunsServer, watcher: Watcher, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("elsewhere") / "s.yaml"
@@ -206,8 +207,8 @@ async def test_a_named_strategy_that_is_a_link_out_of_the_workspace_needs_a_yes(
     source = server.strategy(strategy(sequential("a"), a=launching("Child")))
     await watcher.ask("prepare_run", runId="r", strategyPath=str(source))
     await watcher.send("start_run", runId="r")
-    used = await finish(watcher, ["deny"])
-    assert asked_for(used.messages) == [str(outside)]
+    used = await finish(watcher)
+    assert "Strategy file not found" in used.output
 
 
 async def test_a_child_works_under_the_policies_and_without_the_grants_of_its_parent(
@@ -267,6 +268,7 @@ def put_project(server: RunsServer, source: Json) -> None:
     }
     (folder / "stringd-project.json").write_text(json.dumps(manifest), "utf-8")
     server.strategy({**source, "name": "Child"}, ".stringd/strategies/project/child.yaml")
+    server.trust()
 
 
 @pytest.mark.parametrize("uses", CHILDREN)

@@ -66,6 +66,7 @@ async def test_strategies_are_discovered_over_the_wire(
     folder.mkdir(parents=True)
     (folder / "bad.yaml").write_text("name: [", "utf-8")
     path = server.strategy({**ONE, "description": "one step"}, str(folder / "one.yaml"))
+    server.trust(tmp_path / "project")
     found = await watcher.ask("discover_strategies", cwd=str(tmp_path / "project"))
     assert found["strategies"][0] == {
         "name": "Test",

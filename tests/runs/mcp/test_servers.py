@@ -54,7 +54,7 @@ async def prepare(watcher: Watcher, path: Path, run_id: str = "r") -> Json:
 async def test_a_tool_of_a_stdio_server_is_called_and_shown_with_its_origin(
     server: RunsServer, watcher: Watcher
 ) -> None:
-    path = server.strategy(calling("calc", "add", {"a": 2, "b": 3}, calc=STDIO))
+    path = server.own(calling("calc", "add", {"a": 2, "b": 3}, calc=STDIO))
     prepared = await prepare(watcher, path)
     assert prepared["mcpServers"] == [
         {
@@ -79,7 +79,7 @@ async def test_a_tool_of_a_stdio_server_is_called_and_shown_with_its_origin(
 async def test_a_tool_that_throws_is_an_error_of_the_call(
     server: RunsServer, watcher: Watcher
 ) -> None:
-    await prepare(watcher, server.strategy(calling("calc", "fail", {}, calc=STDIO)))
+    await prepare(watcher, server.own(calling("calc", "fail", {}, calc=STDIO)))
     await watcher.send("start_run", runId="r")
     _, result = tool_events(await watcher.until("strategy_completed"))
     assert (result["status"], result["output"]) == ("error", "")
@@ -101,7 +101,7 @@ async def test_a_tool_that_throws_is_an_error_of_the_call(
 async def test_a_server_that_does_not_start_fails_nothing(
     server: RunsServer, watcher: Watcher, definition: Json, problem: str
 ) -> None:
-    prepared = await prepare(watcher, server.strategy(calling("x", "add", {}, x=definition)))
+    prepared = await prepare(watcher, server.own(calling("x", "add", {}, x=definition)))
     status = prepared["mcpServers"][0]
     assert status["connected"] is False
     assert status["error"].startswith(problem)
@@ -115,7 +115,7 @@ async def test_a_server_that_does_not_start_fails_nothing(
 async def test_an_unknown_server_fails_the_preparation(
     server: RunsServer, watcher: Watcher
 ) -> None:
-    answer = await prepare(watcher, server.strategy(calling("nobody", "add", {})))
+    answer = await prepare(watcher, server.own(calling("nobody", "add", {})))
     assert answer["code"] == "PREPARE_FAILED"
     assert answer["message"] == 'Agent "a" references unknown MCP server "nobody".'
 
@@ -126,7 +126,8 @@ async def test_shared_servers_are_off_until_someone_turns_them_on(
     folder = server.directory / ".stringd"
     folder.mkdir()
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"calc": STDIO}}), "utf-8")
-    path = server.strategy(calling("calc", "add", {"a": 1, "b": 1}))
+    server.trust()
+    path = server.own(calling("calc", "add", {"a": 1, "b": 1}))
     status = (await prepare(watcher, path))["mcpServers"][0]
     assert (status["source"], status["enabled"]) == ("workspace", False)
     assert "connected" not in status
@@ -139,6 +140,9 @@ async def test_shared_servers_are_off_until_someone_turns_them_on(
     assert changed["servers"][0]["enabledByDefault"] is True
     kept = json.loads((folder / "mcp.json").read_text("utf-8"))
     assert kept["mcpServers"]["calc"]["enabledByDefault"] is True
+    changed = await prepare(watcher, path, "r2")
+    assert changed["message"].startswith(f"{folder / 'mcp.json'} has changed since you trusted it")
+    server.trust()
     status = (await prepare(watcher, path, "r2"))["mcpServers"][0]
     assert (status["enabled"], status["connected"]) == (True, True)
     listed = await watcher.ask("list_mcp_servers", runId="r2")
@@ -146,7 +150,7 @@ async def test_shared_servers_are_off_until_someone_turns_them_on(
 
 
 async def test_update_refuses_what_it_cannot_change(server: RunsServer, watcher: Watcher) -> None:
-    path = server.strategy(calling("calc", "add", {}, calc=STDIO))
+    path = server.own(calling("calc", "add", {}, calc=STDIO))
     for fields in (
         {"serverId": "nobody", "scope": "default"},
         {"serverId": "calc", "scope": "default", "strategyPath": str(path)},
@@ -156,6 +160,8 @@ async def test_update_refuses_what_it_cannot_change(server: RunsServer, watcher:
         assert answer["code"] == "MCP_UPDATE_FAILED"
     (server.directory / ".stringd").mkdir()
     (server.directory / ".stringd" / "mcp.json").write_text("{", "utf-8")
+    assert (await watcher.ask("list_mcp_servers"))["servers"] == []
+    server.trust()
     assert (await watcher.ask("list_mcp_servers"))["code"] == "MCP_LIST_FAILED"
 
 
@@ -174,7 +180,7 @@ async def test_a_run_id_that_is_no_file_name_reaches_no_file(
 
 async def test_connections_end_with_the_run(server: RunsServer, watcher: Watcher) -> None:
     source = calling("calc", "where", {}, calc=STDIO)
-    await prepare(watcher, server.strategy(source))
+    await prepare(watcher, server.own(source))
     tasks = [task for task in asyncio.all_tasks() if task.get_name() == "mcp calc"]
     assert len(tasks) == 1
     await watcher.send("start_run", runId="r")
@@ -210,7 +216,7 @@ async def test_a_tool_of_an_http_server_is_called(
     async with http_server(transport) as url:
         definition = {"transport": transport, "url": url, "headers": {"X-Test": "1"}}
         source = calling("web", "add", {"a": 20, "b": 22}, web=definition)
-        prepared = await prepare(watcher, server.strategy(source))
+        prepared = await prepare(watcher, server.own(source))
         status = prepared["mcpServers"][0]
         assert (status["transport"], status["connected"]) == (transport, True), status
         assert status["toolCount"] == 4
@@ -225,7 +231,7 @@ async def test_stopping_ends_a_call_that_is_still_running(
 ) -> None:
     async with http_server("http" if transport == "stdio" else transport) as url:
         definition = STDIO if transport == "stdio" else {"transport": transport, "url": url}
-        await prepare(watcher, server.strategy(calling("x", "slow", {}, x=definition)))
+        await prepare(watcher, server.own(calling("x", "slow", {}, x=definition)))
         tasks = [task for task in asyncio.all_tasks() if task.get_name() == "mcp x"]
         await watcher.send("start_run", runId="r")
         while (await watcher.receive()).get("event", {}).get("type") != "tool-call":
@@ -241,7 +247,7 @@ async def test_a_server_that_goes_away_is_an_error_of_the_call(
 ) -> None:
     async with http_server(transport) as url:
         definition = {"transport": transport, "url": url}
-        await prepare(watcher, server.strategy(calling("x", "add", {"a": 1, "b": 2}, x=definition)))
+        await prepare(watcher, server.own(calling("x", "add", {"a": 1, "b": 2}, x=definition)))
     await watcher.send("start_run", runId="r")
     _, result = tool_events(await watcher.until("strategy_completed"))
     assert (result["status"], result["output"]) == ("error", "")
@@ -256,7 +262,7 @@ async def test_a_server_that_died_is_started_again_with_the_next_call(
     turns = [{"tools": [{"name": name("m", tool), "args": {}}]} for tool in ("number", "die")]
     agent = {**scripted(*turns, turns[0], "end"), "mcpServers": ["m"]}
     source = {**strategy(sequential("a"), a=agent), "mcpServers": {"m": definition}}
-    await prepare(watcher, server.strategy(source))
+    await prepare(watcher, server.own(source))
     await watcher.send("start_run", runId="r")
     events = tool_events(await watcher.until("strategy_completed"))
     first, died, again = [event for event in events if event["type"] == "tool-result"]
@@ -287,7 +293,7 @@ async def test_headers_from_the_environment_reach_the_server(
             "headers": {"Authorization": {"env": "MCP_TEST_TOKEN"}},
         }
         source = calling("x", "add", {}, x=definition)
-        status = (await prepare(watcher, server.strategy(source), transport))["mcpServers"][0]
+        status = (await prepare(watcher, server.own(source), transport))["mcpServers"][0]
         assert status["connected"] is False
         assert "token-from-env" not in json.dumps(status)
     listener.close()

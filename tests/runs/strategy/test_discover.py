@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 import yaml
 
+from stringd.runs import offer_of
 from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy.discover import discover, find
+from stringd.runs.strategy.files import StrategyFiles
 from stringd.runs.strategy.project import check_permissions, read_manifest
+from stringd.system.trust import TrustStore
 from tests.runs.support import sequential, strategy
 
 
@@ -42,7 +45,9 @@ def test_sources_are_listed_in_order_of_nearness(tmp_path: Path) -> None:
             "hidden": {"path": "hidden.yaml"},
         },
     )
-    found = discover(cwd, data)
+    trust = TrustStore(tmp_path / "trust.json")
+    offer_of(cwd, trust).accept(trust)
+    found = discover(cwd, data, StrategyFiles(data, trust))
     assert [(each.label, each.origin) for each in found.strategies] == [
         ("one", "cwd"),
         ("two", "cwd"),

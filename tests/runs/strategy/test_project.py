@@ -1,11 +1,13 @@
 """Projects bring code of their own, when their manifest says so."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stringd.system.trust import TrustError
 from tests.runs.support import RunsServer, Watcher, sequential, strategy
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +38,7 @@ async def test_an_entry_module_registers_agents_and_hooks_for_its_run_alone(
 ) -> None:
     path = str(server.strategy(strategy(sequential("a"), a={"type": "shout"})))
     manifest = str(project(tmp_path, permissions={"executesCode": True}))
+    server.trust(Path(manifest))
     without = await watcher.ask("prepare_run", runId="x", strategyPath=path)
     assert 'unknown agent type "shout"' in without["message"]
     await watcher.ask("prepare_run", runId="r", strategyPath=path, manifestPath=manifest)
@@ -63,6 +66,8 @@ async def test_code_that_may_not_run_or_breaks_fails_the_preparation(
 ) -> None:
     path = str(server.strategy(strategy(sequential("a"), a={"type": "shout"})))
     manifest = str(project(tmp_path, code, permissions=permissions))
+    with suppress(TrustError):
+        server.trust(Path(manifest))
     answer = await watcher.ask("prepare_run", runId="r", strategyPath=path, manifestPath=manifest)
     assert answer["code"] == "PREPARE_FAILED"
     assert told in answer["message"]

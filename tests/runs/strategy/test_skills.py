@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from stringd.runs.strategy.files import StrategyFiles
 from stringd.runs.strategy.skills import MAX_BYTES, Skill, SkillFileError, find_skills, read_skill
 
 
 def skill(tmp_path: Path, text: str | bytes) -> Skill:
     path = tmp_path / "SKILL.md"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_skill(path, "global")
+    return read_skill(path, "global", StrategyFiles())[0]
 
 
 @pytest.mark.parametrize(
@@ -59,4 +60,5 @@ def test_a_pipe_in_place_of_a_skill_is_left_out_and_never_waited_for(tmp_path: P
     os.mkfifo(tmp_path / "skills" / "pipe" / "SKILL.md")
     text = "---\nname: tea\ndescription: Make tea\n---\n"
     (tmp_path / "skills" / "good" / "SKILL.md").write_text(text, "utf-8")
-    assert [each.name for each in find_skills(tmp_path, tmp_path, ())] == ["tea"]
+    files = StrategyFiles(tmp_path)
+    assert [each.name for each in find_skills(tmp_path, tmp_path, files).skills] == ["tea"]

@@ -11,6 +11,7 @@ from stringd.runs.guard.guards import RunGuards
 from stringd.runs.guard.permissions import PermissionRequest, Permissions, Verdicts
 from stringd.runs.guard.workspace import Workspace
 from stringd.runs.record.events import ToolMutation
+from stringd.runs.strategy.discover import Discovery
 from stringd.runs.tools.built_in import built_in_tools
 from stringd.runs.tools.context import Desk, ToolContext
 from stringd.runs.tools.output import ToolOutput
@@ -44,7 +45,8 @@ def context(tmp_path: Path) -> ToolContext:
     permissions = Permissions(Workspace(work), RunGuards(), Verdicts(ask, ignore, ignore))
     trash = Trash(tmp_path / "trash", work)
     sandbox = RunSandbox(Level.WORKSPACE, tmp_path)
-    desk = Desk(permissions, tmp_path, trash, mutated, RunBudget(RunLimits()), sandbox)
+    nothing = Discovery([], [])
+    desk = Desk(permissions, lambda: nothing, trash, mutated, RunBudget(RunLimits()), sandbox)
     return ToolContext("r", "a", work, question, desk)
 
 

@@ -84,6 +84,7 @@ async def test_skills_are_found_listed_loaded_and_required(
     put_skill(tmp_path / ".comma", "z", "---\nname: abc\ndescription: Letters\n---\nA B C")
     put_skill(tmp_path / ".comma", "bad", "---\nname: Bad Name\ndescription: x\n---\n")
     put_skill(tmp_path / ".comma", "list", "---\nname: l\ndescription: [a]\n---\n")
+    server.trust()
     calls: list[Call] = [
         ("list_skills", {}),
         ("load_skill", {"name": "brew"}),
@@ -91,8 +92,8 @@ async def test_skills_are_found_listed_loaded_and_required(
     ]
     used = await use(server, watcher, tmp_path, *calls, skills=["brew"])
     assert used.outputs == [
-        "- abc: Letters\n- brew: Make tea",
-        "Boil.",
+        "- abc: Letters\n- brew: global tea",
+        "old",
         'Error (not_found): No skill "nope". Available skills: abc, brew',
     ]
 

@@ -86,27 +86,51 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
 
 
 def find_strategy(name: str) -> tuple[Path, str | None]:
-    """The file a person means, and its project's manifest. Raises `UsageError`."""
+    """The file a person means, and its project's manifest. Raises `UsageError`.
+
+    What a workspace offers and nobody has trusted is asked about once, in a terminal.
+    """
     path = Path(name)
     if path.is_file():
         return path.resolve(), None
     from stringd.cli.runs.strategies import data_directory
     from stringd.runs.strategy.discover import discover, find_by_name
 
-    found = find_by_name(discover(Path.cwd(), data_directory()).strategies, name)
+    known = discover(Path.cwd(), data_directory())
+    found = find_by_name(known.strategies, name)
+    untrusted = next((each for each in known.warnings if each.trust), None)
+    if found is None and untrusted is not None and untrusted.trust and trusts(untrusted.trust):
+        found = find_by_name(discover(Path.cwd(), data_directory()).strategies, name)
     if found is None:
+        hint = f"; {untrusted.reason}" if untrusted else ""
         raise UsageError(
             f"no strategy file or discovered strategy is called '{name}'; "
-            "stringd strategies lists those there are"
+            f"stringd strategies lists those there are{hint}"
         )
     return found.path.resolve(), str(found.manifest) if found.manifest else None
+
+
+def trusts(path: str) -> bool:
+    """Whether the person at this terminal trusts a path, now that it is needed."""
+    from stringd.cli.trust import ask, can_ask
+    from stringd.system.trust import TrustError, TrustStore
+
+    try:
+        return can_ask() and ask(path, TrustStore())
+    except TrustError as error:
+        raise UsageError(str(error)) from None
 
 
 async def _run(port: int, prepare: r.PrepareRun, text: str, args: argparse.Namespace) -> int:
     async with RunsClient(port, person=sys.stdin.isatty()) as client:
         if args.run_id:
             await _check_new(client, args.run_id)
-        prepared = await client.ask(prepare)
+        try:
+            prepared = await client.ask(prepare)
+        except RequestFailedError as error:
+            if error.trust is None or not await asyncio.to_thread(trusts, error.trust):
+                raise
+            prepared = await client.ask(prepare)
         assert isinstance(prepared, m.RunPrepared)  # the daemon's only answer
         await client.send(r.StartRun(run_id=prepared.run_id, input=text, request_id=BEGIN))
         return await watch(client, prepared, json=args.json, plain=args.plain)

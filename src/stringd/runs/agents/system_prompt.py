@@ -21,8 +21,7 @@ async def _base(agent: LlmAgent, templates: Templates) -> str | None:
     template = agent.template
     if template is None:
         return agent.system_prompt
+    wanted = (template.text, template.variables, agent.base_dir, template.untrusted)
     if templates.may_block:
-        return await asyncio.to_thread(
-            templates.render, template.text, template.variables, agent.base_dir
-        )
-    return templates.render(template.text, template.variables, agent.base_dir)
+        return await asyncio.to_thread(templates.render, *wanted)
+    return templates.render(*wanted)

@@ -25,22 +25,32 @@ class Templates:
         self._allowed = allowed
         self.may_block = "exec" in allowed
 
-    def render(self, text: str, variables: Mapping[str, Any], base: Path) -> str:
-        """The template's text. Raises `ExecutionError` when it is wrong or not allowed."""
+    def render(
+        self, text: str, variables: Mapping[str, Any], base: Path, untrusted: str | None = None
+    ) -> str:
+        """The template's text. Raises `ExecutionError` when it is wrong or not allowed.
+
+        `untrusted` says why it may use no guarded filter, whatever is allowed.
+        """
         from liquid.exceptions import LiquidError
 
         environment = _environment()
         for name in GUARDED_FILTERS:
-            environment.add_filter(name, self._filter(name, base))
+            environment.add_filter(name, self._filter(name, base, untrusted))
         try:
             rendered: str = environment.from_string(text).render(variables)
         except LiquidError as error:
             raise ExecutionError(f"Template failed: {error}") from None
         return rendered
 
-    def _filter(self, name: str, base: Path) -> Any:
+    def _filter(self, name: str, base: Path, untrusted: str | None) -> Any:
         if name not in self._allowed:
-            return _refused(name)
+            return _refused(
+                f'Template filter "{name}" is not allowed. '
+                f"The owner of this daemon allows it with STRINGD_TEMPLATE_FILTERS={name}."
+            )
+        if untrusted is not None:
+            return _refused(f'Template filter "{name}" is not allowed here: {untrusted}')
         return {"env": _env, "file": lambda path: _file(base, path), "exec": _exec}[name]
 
 
@@ -54,12 +64,9 @@ def _environment() -> Any:
     return BoundedEnvironment()
 
 
-def _refused(name: str) -> Any:
+def _refused(why: str) -> Any:
     def refuse(*_args: object, **_kwargs: object) -> str:
-        raise ExecutionError(
-            f'Template filter "{name}" is not allowed. '
-            f"The owner of this daemon allows it with STRINGD_TEMPLATE_FILTERS={name}."
-        )
+        raise ExecutionError(why)
 
     return refuse
 

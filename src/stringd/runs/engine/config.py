@@ -9,26 +9,29 @@ from stringd.runs.agents.extensions import Registry
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import GuardDefaults
+from stringd.runs.strategy.files import StrategyFiles
 from stringd.runs.tools.built_in import shell_tools
 from stringd.runs.tools.context import DaemonPorts
 from stringd.system.sandbox import Level
+from stringd.system.trust import TrustStore
 
 
 @dataclass(frozen=True)
 class RunsConfig:
     """`project_dir` is where a run works that names no directory.
 
-    `registry` holds what code registered for every run, `ports` the ways into the rest of the
-    daemon. `approve_commands` are expressions of commands to ask about. `prompt_seconds` is how
-    long a human may take to answer; None is for ever. `max_running` None is no limit.
-    `keep_events` is how many completed runs keep their events; None is a thousand. `max_depth` is
-    how deep strategies may launch each other. `sandbox` is how far commands reach before somebody
-    is asked.
+    `registry` holds what code registered for every run, `trust` what the owner trusts of other
+    people's files, `ports` the ways into the rest of the daemon. `approve_commands` are
+    expressions of commands to ask about. `prompt_seconds` is how long a human may take to answer;
+    None is for ever. `max_running` None is no limit. `keep_events` is how many completed runs keep
+    their events; None is a thousand. `max_depth` is how deep strategies may launch each other.
+    `sandbox` is how far commands reach before somebody is asked.
     """
 
     data_dir: Path
     project_dir: Path
     registry: Registry = field(default_factory=Registry)
+    trust: TrustStore = field(default_factory=TrustStore)
     ports: DaemonPorts = field(default_factory=DaemonPorts)
     limits: RunLimits = field(default_factory=RunLimits)
     model_override: str | None = None
@@ -42,6 +45,10 @@ class RunsConfig:
     use_keyring: bool = False
     catalog_url: str | None = None
     sandbox: Level = Level.WORKSPACE
+
+    def files(self) -> StrategyFiles:
+        """A look at strategies and what belongs to them, as they are now."""
+        return StrategyFiles(self.data_dir, self.trust)
 
     def guard_defaults(self, cwd: Path) -> GuardDefaults:
         """What every guard of a run in this workspace starts with. Raises `re.error`."""

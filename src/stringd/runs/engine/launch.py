@@ -8,20 +8,17 @@ from typing import Final, NamedTuple
 
 from stringd.runs.agents.steering import Mailbox
 from stringd.runs.engine.capabilities import Abilities
-from stringd.runs.engine.loading import check_skills, load, load_project
+from stringd.runs.engine.loading import load_all
 from stringd.runs.engine.run import Prepared, RunSettings
 from stringd.runs.engine.segment import Segment, SegmentParts
 from stringd.runs.errors import ExecutionError
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.guards import RunGuards
-from stringd.runs.mcp.definitions import definitions
-from stringd.runs.mcp.servers import check_servers
 from stringd.runs.record.recorder import InnerRecorder
 from stringd.runs.record.resume import Journal
-from stringd.runs.strategy.discover import PROJECT_FOLDERS, discover
+from stringd.runs.strategy.discover import find_by_name
 from stringd.runs.strategy.load import prompt_files
 from stringd.runs.strategy.project import read_manifest
-from stringd.runs.strategy.skills import find_skills
 from stringd.runs.tools.context import Launched
 from stringd.wire.runs.types import ConversationHistory
 
@@ -100,16 +97,13 @@ class Launcher:
 
     async def _find(self, agent_name: str, name: str) -> _FoundStrategy:
         """The file of a strategy: by name first, else as a path the agent may read."""
-        desk = self._parent.desk
-        cwd = desk.permissions.workspace.cwd
-        found = await asyncio.to_thread(discover, cwd, desk.data_dir)
-        for each in found.strategies:
-            if each.name == name and each.origin.startswith("cwd"):
-                return _FoundStrategy(
-                    await self._readable(agent_name, str(each.path)), each.manifest
-                )
-            if each.name == name:
-                return _FoundStrategy(str(each.path), each.manifest, owned=True)
+        found = await asyncio.to_thread(self._parent.desk.discover)
+        each = find_by_name([each for each in found.strategies if each.name == name], name)
+        if each is not None and not each.origin.startswith("cwd"):
+            return _FoundStrategy(str(each.path), each.manifest, owned=True)
+        if each is not None:
+            readable = await self._readable(agent_name, str(each.path))
+            return _FoundStrategy(readable, each.manifest)
         if name.startswith("@"):
             return _FoundStrategy(name, owned=True)
         return _FoundStrategy(await self._readable(agent_name, name))
@@ -131,27 +125,19 @@ class Launcher:
             raise Denied(f"{wanted} changed while it was being opened")
 
     def _prepare(self, path: str, manifest: Path | None, model_override: str | None) -> Prepared:
-        mine, data_dir = self._parent.prepared, self._config.data_dir
-        cwd = Path(mine.settings.cwd)
+        mine = self._parent.prepared
         override = model_override or mine.settings.model_override
         settings = RunSettings(path, mine.settings.cwd, override)
-        registry = mine.registry.copy()
-        if manifest is not None:
-            load_project(manifest, registry)
-        strategy = load(settings, registry, data_dir)
-        skills = find_skills(data_dir, cwd, PROJECT_FOLDERS)
-        check_skills(strategy, skills)
-        servers = definitions(data_dir, cwd, strategy)
-        check_servers(strategy, servers)
+        loaded = load_all(settings, manifest, self._config, mine.registry)
         return Prepared(
             kind="new",
             settings=settings,
-            strategy=strategy,
-            registry=registry,
+            strategy=loaded.strategy,
+            registry=loaded.registry,
             conversation=ConversationHistory(),
             journal=Journal(),
-            skills=skills,
-            servers=servers,
+            skills=loaded.skills,
+            servers=loaded.servers,
         )
 
 

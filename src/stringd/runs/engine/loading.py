@@ -1,8 +1,9 @@
 """From a request and a timeline to everything a segment needs. Touches files, not the loop."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -12,14 +13,15 @@ from stringd.runs.engine.config import RunsConfig
 from stringd.runs.engine.run import Prepared, RunSettings
 from stringd.runs.errors import PrepareError, RunServiceError, StrategyFileError
 from stringd.runs.guard.budget import RunLimits
-from stringd.runs.mcp.definitions import definitions
+from stringd.runs.mcp.definitions import ServerDefinition, definitions
 from stringd.runs.mcp.servers import check_servers
 from stringd.runs.record.events import RunStarted
 from stringd.runs.record.resume import read_journal
 from stringd.runs.record.store import RunStore
 from stringd.runs.record.views import conversation, latest_start
 from stringd.runs.strategy import definition as d
-from stringd.runs.strategy.discover import PROJECT_FOLDERS, find
+from stringd.runs.strategy.discover import find
+from stringd.runs.strategy.files import StrategyFiles
 from stringd.runs.strategy.load import KnownNames, load_strategy
 from stringd.runs.strategy.project import (
     check_agent_files,
@@ -27,7 +29,7 @@ from stringd.runs.strategy.project import (
     read_manifest,
     run_modules,
 )
-from stringd.runs.strategy.skills import Skill, find_skills
+from stringd.runs.strategy.skills import Skill, SkillsFound, find_skills
 from stringd.runs.tools.built_in import rebuilding_tools
 from stringd.wire.runs.requests import PrepareRun
 
@@ -58,26 +60,51 @@ def _prepare(
     if before is None and request.strategy_path is UNSET:
         raise PrepareError(f"Run not found: {run_id}")
     settings = _settings(request, before, config)
-    registry = config.registry.copy()
-    if settings.manifest_path is not None:
-        load_project(Path(settings.cwd) / settings.manifest_path, registry)
-    strategy = load(settings, registry, config.data_dir)
-    skills = find_skills(config.data_dir, Path(settings.cwd), PROJECT_FOLDERS)
-    check_skills(strategy, skills)
-    servers = definitions(config.data_dir, Path(settings.cwd), strategy)
-    check_servers(strategy, servers)
+    manifest = settings.manifest_path
+    loaded = load_all(settings, Path(settings.cwd) / manifest if manifest else None, config)
     return Prepared(
         kind="new" if before is None else "continuation",
         settings=settings,
-        strategy=strategy,
-        registry=registry,
+        strategy=loaded.strategy,
+        registry=loaded.registry,
         conversation=conversation(events),
         journal=read_journal(events, rebuilding_tools()),
         limits=_limits(request),
-        skills=skills,
-        servers=servers,
+        skills=loaded.skills,
+        servers=loaded.servers,
         selection=store.selection(run_id),
     )
+
+
+class Loaded(NamedTuple):
+    """A strategy with everything it names."""
+
+    strategy: d.Strategy
+    registry: Registry
+    skills: Sequence[Skill]
+    servers: Mapping[str, ServerDefinition]
+
+
+def load_all(
+    settings: RunSettings,
+    manifest: Path | None,
+    config: RunsConfig,
+    registry: Registry | None = None,
+) -> Loaded:
+    """Everything from one look at the files. `registry` is what a project's code adds to.
+
+    Raises `PrepareError` or `StrategyFileError`.
+    """
+    cwd, files = Path(settings.cwd), config.files()
+    known = (registry or config.registry).copy()
+    if manifest is not None:
+        load_project(manifest, known, files)
+    strategy = load(settings, known, config.data_dir, files)
+    skills = find_skills(config.data_dir, cwd, files)
+    check_skills(strategy, skills)
+    servers = definitions(config.data_dir, cwd, strategy, files)
+    check_servers(strategy, servers)
+    return Loaded(strategy, known, skills.skills, servers)
 
 
 def _settings(request: PrepareRun, before: RunStarted | None, config: RunsConfig) -> RunSettings:
@@ -104,11 +131,13 @@ def _limits(request: PrepareRun) -> RunLimits:
     )
 
 
-def check_skills(strategy: d.Strategy, skills: Sequence[Skill]) -> None:
-    """Raises `PrepareError` when an agent requires a skill nobody has."""
-    known = [skill.name for skill in skills]
+def check_skills(strategy: d.Strategy, skills: SkillsFound) -> None:
+    """Raises `PrepareError` when an agent requires a skill nobody has, or one not trusted."""
+    known = [skill.name for skill in skills.skills]
     for agent in strategy.agents.values():
         for wanted in agent.skills if isinstance(agent, d.LlmAgent) else ():
+            if wanted not in known and wanted in skills.untrusted:
+                raise skills.untrusted[wanted]
             if wanted not in known:
                 raise PrepareError(
                     f'Agent "{agent.name}" requires unknown skill "{wanted}". '
@@ -116,12 +145,12 @@ def check_skills(strategy: d.Strategy, skills: Sequence[Skill]) -> None:
                 )
 
 
-def load_project(path: Path, registry: Registry) -> None:
+def load_project(path: Path, registry: Registry, files: StrategyFiles) -> None:
     """Check a project and let its code register. Raises `StrategyFileError`."""
-    manifest = read_manifest(path)
+    manifest = read_manifest(path, files)
     check_agent_files(manifest)
     check_permissions(manifest)
-    run_modules(manifest, registry)
+    run_modules(manifest, registry, files)
 
 
 def known_names(registry: Registry) -> KnownNames:
@@ -139,12 +168,20 @@ def check_strategy(path: Path) -> d.Strategy:
     return load_strategy(path, known_names(Registry()))
 
 
-def load(settings: RunSettings, registry: Registry, data_dir: Path) -> d.Strategy:
+def load(
+    settings: RunSettings, registry: Registry, data_dir: Path, files: StrategyFiles
+) -> d.Strategy:
     """Find, read and check a strategy. Raises `PrepareError` or `StrategyFileError`."""
     path = find(settings.strategy_path, Path(settings.cwd), data_dir)
     if not path.is_file():
         raise PrepareError(f"Strategy file not found: {settings.strategy_path}")
-    strategy = load_strategy(path, known_names(registry), model_override=settings.model_override)
+    strategy = load_strategy(
+        path,
+        known_names(registry),
+        model_override=settings.model_override,
+        files=files,
+        cwd=Path(settings.cwd),
+    )
     _check_custom_configs(strategy, registry)
     return strategy
 

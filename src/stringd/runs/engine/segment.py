@@ -26,6 +26,7 @@ from stringd.runs.guard.workspace import Workspace
 from stringd.runs.record.recorder import Recorder, StepPlace
 from stringd.runs.record.resume import Journal
 from stringd.runs.strategy import definition as d
+from stringd.runs.strategy.discover import discover
 from stringd.runs.tools.context import Desk, Launch, ToolContext
 from stringd.runs.tools.sandbox import RunSandbox, narrowest
 from stringd.runs.tools.trash import Trash
@@ -98,7 +99,7 @@ class Segment:
         prepared, config = self.prepared, self.services.config
         return Desk(
             permissions=Permissions(Workspace(self._cwd), parts.guards, self._human.verdicts()),
-            data_dir=config.data_dir,
+            discover=lambda: discover(self._cwd, config.data_dir, config.files()),
             trash=Trash(config.data_dir / "trash", self._cwd),
             mutated=parts.recorder.file_changed,
             budget=parts.budget,

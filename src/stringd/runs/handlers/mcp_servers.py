@@ -78,18 +78,21 @@ class McpHandlers:
             check_run_id(request.run_id)
         prepared = self._prepared(request.run_id) if request.run_id else None
         if prepared is not None:
-            current = definitions(self._data_dir, prepared.cwd, prepared.strategy)
+            current = self._definitions(prepared.cwd, prepared.strategy)
             return Scene({**prepared.known, **current}, prepared.strategy, prepared)
         start = latest_start(self._store.timeline(request.run_id)) if request.run_id else None
         cwd = Path(request.cwd or (start.cwd if start else self._project_dir))
         path = request.strategy_path or (start.strategy_path if start else None)
         strategy = self._load(path, cwd) if path else None
-        return Scene(definitions(self._data_dir, cwd, strategy), strategy, None)
+        return Scene(self._definitions(cwd, strategy), strategy, None)
 
     def _load(self, path: str, cwd: Path) -> Strategy:
         # Servers are the same whatever the model, so one that is always there will do.
         settings = RunSettings(path, str(cwd), "demo/echo")
-        return load(settings, self._config.registry, self._data_dir)
+        return load(settings, self._config.registry, self._data_dir, self._config.files())
+
+    def _definitions(self, cwd: Path, strategy: Strategy | None) -> dict[str, ServerDefinition]:
+        return definitions(self._data_dir, cwd, strategy, self._config.files())
 
     def _selection(self, request: Request, scene: Scene) -> list[str]:
         chosen = self._store.selection(request.run_id) if request.run_id is not UNSET else None

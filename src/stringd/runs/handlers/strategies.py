@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 
 from msgspec import UNSET
 
+from stringd.runs.engine.config import RunsConfig
 from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.client import RunsClient
 from stringd.runs.handlers.dispatch import Later
@@ -15,11 +15,10 @@ from stringd.wire.runs.catalog import DiscoveredStrategy, StrategyWarning
 
 
 class StrategyHandlers:
-    """`project_dir` is meant where a request names no directory."""
+    """The project directory is meant where a request names no directory."""
 
-    def __init__(self, data_dir: Path, project_dir: Path) -> None:
-        self._data_dir = data_dir
-        self._project_dir = project_dir
+    def __init__(self, config: RunsConfig) -> None:
+        self._config = config
 
     def handlers(self) -> Mapping[type, Later]:
         return {
@@ -33,8 +32,9 @@ class StrategyHandlers:
     async def _discover(
         self, request: requests.DiscoverStrategies, _client: RunsClient
     ) -> messages.Message:
-        cwd = self._project_dir / (request.cwd or "")
-        found = await asyncio.to_thread(discover, cwd, self._data_dir)
+        config = self._config
+        cwd = config.project_dir / (request.cwd or "")
+        found = await asyncio.to_thread(discover, cwd, config.data_dir, config.files())
         return messages.DiscoveredStrategies(
             strategies=[_discovered(each) for each in found.strategies],
             warnings=[StrategyWarning(path=str(w.path), reason=w.reason) for w in found.warnings],

@@ -1,23 +1,27 @@
 """Which MCP servers are known, from the data directory to the strategy itself."""
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
 
 from stringd.formats.shapes import Fields
-from stringd.runs.errors import StrategyFileError
+from stringd.runs.errors import RunServiceError, StrategyFileError, UntrustedError
 from stringd.runs.strategy.definition import LlmAgent, Strategy
-from stringd.runs.strategy.discover import PROJECT_FOLDERS
+from stringd.runs.strategy.files import PROJECT_FOLDERS, Provenance, StrategyFiles, trust_line
 from stringd.runs.strategy.schema import MCP_SERVERS
 from stringd.runs.strategy.source import read_source
 from stringd.system.files import write_atomically
 from stringd.system.provider_keys import with_provider_keys
 from stringd.system.sandbox import Level
 
+log = logging.getLogger(__name__)
+
 Origin = Literal["global", "workspace", "strategy"]
+MAX_PROGRAM_BYTES: Final = 16 * 1024 * 1024
 _FILE: Final = Fields({"mcpServers": MCP_SERVERS})
 
 
@@ -27,12 +31,16 @@ class MissingVariableError(Exception):
 
 @dataclass(frozen=True)
 class ServerDefinition:
-    """One server. `file` defines it; what it says is resolved when it is connected to."""
+    """One server. `file` defines it; what it says is resolved when it is connected to.
+
+    `refusal` says why it is never started, and what would change that.
+    """
 
     id: str
     source: Origin
     raw: Mapping[str, Any]
     file: Path
+    refusal: RunServiceError | None = None
 
     @property
     def transport(self) -> Literal["http", "sse", "stdio"]:
@@ -77,31 +85,129 @@ def _resolved(value: Any) -> str:
 
 
 def definitions(
-    data_dir: Path, cwd: Path, strategy: Strategy | None
+    data_dir: Path, cwd: Path, strategy: Strategy | None, files: StrategyFiles
 ) -> dict[str, ServerDefinition]:
-    """Every known server by id; nearer definitions win. Raises `StrategyFileError`."""
-    found = _shared(data_dir / "mcp.json", "global")
+    """Every known server by id. Raises `StrategyFileError`.
+
+    Nearer definitions win among those of a workspace, but none of them replaces the owner's.
+    """
+    judge = _Judge(data_dir, cwd, files)
+    found: dict[str, ServerDefinition] = {}
     for folder in reversed(PROJECT_FOLDERS):
-        # The default data directory is the project's own folder; its file is then read twice.
-        found |= _shared(cwd / folder / "mcp.json", "workspace")
-    if strategy is not None:
-        found |= {
-            name: ServerDefinition(name, "strategy", raw, strategy.path)
-            for name, raw in strategy.mcp_servers.items()
+        found |= judge.shared(cwd / folder / "mcp.json", "workspace", cwd)
+    # The default data directory is the project's own folder; its file is then read twice.
+    own = judge.shared(data_dir / "mcp.json", "global")
+    if strategy is None:
+        return found | own
+    beside = {
+        name: judge.definition(name, "strategy", raw, strategy.path, strategy.provenance)
+        for name, raw in strategy.mcp_servers.items()
+    }
+    return found | own | beside if strategy.provenance == "owner" else found | beside | own
+
+
+class _Judge:
+    """Which definitions may be used: the owner's all, those of a workspace when trusted."""
+
+    def __init__(self, data_dir: Path, cwd: Path, files: StrategyFiles) -> None:
+        self._data_dir = data_dir
+        self._cwd = cwd
+        self._files = files
+
+    def shared(
+        self, path: Path, source: Origin, within: Path | None = None
+    ) -> dict[str, ServerDefinition]:
+        if not path.is_file():
+            return {}
+        try:
+            return self._read(path, source, within)
+        except StrategyFileError as error:
+            if within is None or self._files.state(within) == "trusted":
+                raise
+            # A stranger's mistake must not keep the owner from working there.
+            log.warning("not trusted, and left out: %s", error)
+            return {}
+
+    def _read(self, path: Path, source: Origin, within: Path | None) -> dict[str, ServerDefinition]:
+        read = read_source(path, "MCP configuration", self._files, within)
+        issues = _FILE.check(read.value)
+        if issues:
+            lines = "\n".join(f"  - {read.describe(issue)}" for issue in issues)
+            raise StrategyFileError(f"MCP configuration validation failed:\n{lines}")
+        servers: Mapping[str, Any] = read.value["mcpServers"]
+        return {
+            name: self.definition(name, source, raw, path, read.provenance)
+            for name, raw in servers.items()
         }
-    return found
+
+    def definition(
+        self, name: str, source: Origin, raw: Mapping[str, Any], file: Path, whose: Provenance
+    ) -> ServerDefinition:
+        found = ServerDefinition(name, source, raw, file)
+        return found if whose == "owner" else replace(found, refusal=self._refusal(found, whose))
+
+    def _refusal(self, definition: ServerDefinition, whose: Provenance) -> RunServiceError | None:
+        if _asks_for_environment(definition.raw):
+            return StrategyFileError(
+                f'MCP server "{definition.id}" of {definition.file} reads your environment '
+                f'({{"env": …}}), which only your own definitions may: '
+                f"put it into {self._data_dir / 'mcp.json'}"
+            )
+        if whose == "foreign":
+            return self._files.needs_trust(definition.file)
+        for path in programs_of(definition, self._cwd):
+            if not self._is_trusted(path):
+                return _changed_program(definition, path)
+        return None
+
+    def _is_trusted(self, path: Path) -> bool:
+        try:
+            return self._files.read(path, MAX_PROGRAM_BYTES).provenance != "foreign"
+        except OSError:
+            return False
 
 
-def _shared(path: Path, source: Origin) -> dict[str, ServerDefinition]:
-    if not path.is_file():
-        return {}
-    read = read_source(path, "MCP configuration")
-    issues = _FILE.check(read.value)
-    if issues:
-        lines = "\n".join(f"  - {read.describe(issue)}" for issue in issues)
-        raise StrategyFileError(f"MCP configuration validation failed:\n{lines}")
-    servers: Mapping[str, Any] = read.value["mcpServers"]
-    return {name: ServerDefinition(name, source, raw, path) for name, raw in servers.items()}
+def _changed_program(definition: ServerDefinition, path: Path) -> UntrustedError:
+    whole = definition.file.parent
+    trusted = whole.parent if whole.name in PROJECT_FOLDERS else definition.file
+    return UntrustedError(
+        f'MCP server "{definition.id}" would run {path}, which is not trusted or has changed. '
+        f"Look at it, then: {trust_line(trusted)}",
+        str(trusted),
+    )
+
+
+def programs_of(definition: ServerDefinition, cwd: Path) -> list[Path]:
+    """The files of the workspace that a server's command line names: they are what it runs."""
+    if definition.transport != "stdio":
+        return []
+    raw = definition.raw
+    words = [word for word in (raw.get("command"), *raw.get("args", ())) if isinstance(word, str)]
+    place = raw.get("cwd")
+    bases = [cwd, *([definition.file.parent / place] if isinstance(place, str) else [])]
+    inside = cwd.resolve()
+    found = {
+        (base / word).resolve()
+        for word in words
+        for base in bases
+        if "\0" not in word and _is_file(base / word)
+    }
+    return sorted(path for path in found if inside in path.parents)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a word may be longer than any name
+        return False
+
+
+def _asks_for_environment(raw: Mapping[str, Any]) -> bool:
+    """Whether a definition takes something from the daemon's environment."""
+    settings = [raw.get(key) for key in ("command", "url", "cwd")]
+    settings += [*raw.get("args", ()), *raw.get("env", {}).values()]
+    settings += raw.get("headers", {}).values()
+    return any(isinstance(each, Mapping) for each in settings)
 
 
 def rewrite_default(definition: ServerDefinition, *, enabled: bool) -> None:

@@ -72,8 +72,12 @@ def status(
         connected=UNSET if connection is None else connection.connected,
         tool_count=len(connection.tools) if connection else 0,
         assigned_agents=assigned(strategy, definition.id) if strategy else [],
-        error=(connection.error if connection else None) or UNSET,
+        error=(connection.error if connection else _text(definition.refusal)) or UNSET,
     )
+
+
+def _text(error: Exception | None) -> str | None:
+    return None if error is None else str(error)
 
 
 def wanted_servers(strategy: Strategy) -> list[str]:
@@ -87,14 +91,17 @@ def wanted_servers(strategy: Strategy) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def check_servers(strategy: Strategy, known: Collection[str]) -> None:
-    """Raises `PrepareError` when an agent names a server nobody defined."""
+def check_servers(strategy: Strategy, known: Mapping[str, ServerDefinition]) -> None:
+    """Raises `PrepareError` when an agent names a server nobody defined, or one that is refused."""
     for agent in strategy.agents.values():
         for server in agent.mcp_servers if isinstance(agent, LlmAgent) else ():
-            if server not in known:
+            definition = known.get(server)
+            if definition is None:
                 raise PrepareError(
                     f'Agent "{agent.name}" references unknown MCP server "{server}".'
                 )
+            if definition.refusal is not None:
+                raise definition.refusal
 
 
 class McpPool:
@@ -116,7 +123,7 @@ class McpPool:
         connections = {
             name: Connection(known[name], cwd, self._tasks, self._hide)
             for name in wanted_servers(strategy)
-            if name in enabled
+            if name in enabled and known[name].refusal is None
         }
         await asyncio.gather(*(each.open() for each in connections.values()))
         return RunServers(known, strategy, cwd, enabled, connections)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Raw
 
+from stringd.runs.strategy.files import Provenance
 from stringd.system.sandbox import Level
 
 MatchMode = Literal["substring", "first-line", "any-line", "exact"]
@@ -31,10 +32,14 @@ class RetentionRule:
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """Liquid source, read when the strategy is loaded and rendered at every call."""
+    """Liquid source, read when the strategy is loaded and rendered at every call.
+
+    `untrusted` says why it may not use the filters that read or run something.
+    """
 
     text: str
     variables: Mapping[str, Any] = field(default_factory=dict)
+    untrusted: str | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,8 @@ def flows_within(flow: FlowDefinition) -> Iterator[FlowDefinition]:
 class Strategy:
     """`flow_tree` is the file's flow object as it is, encoded once for the wire.
 
-    `sandbox` narrows what the owner allows its commands, and never widens it.
+    `sandbox` narrows what the owner allows its commands, and never widens it. `provenance` is
+    whose word the file is.
     """
 
     name: str
@@ -134,3 +140,4 @@ class Strategy:
     source: Mapping[str, Any]
     mcp_servers: Mapping[str, Any] = field(default_factory=dict)
     sandbox: Level = Level.OPEN
+    provenance: Provenance = "foreign"

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from stringd.formats.shapes import dotted
 from stringd.runs.errors import StrategyFileError
+from stringd.runs.strategy.files import BUNDLED, PROJECT_FOLDERS, StrategyFiles
 from stringd.runs.strategy.project import MANIFEST_NAMES, read_manifest
 from stringd.runs.strategy.schema import STRATEGY
 from stringd.runs.strategy.source import FORMATS, read_source
 from stringd.wire.runs.names import is_called
-
-PROJECT_FOLDERS: Final = (".stringd", ".comma")
-BUNDLED: Final = Path(__file__).parent.parent / "bundled"
 
 
 class Found(NamedTuple):
@@ -27,8 +25,11 @@ class Found(NamedTuple):
 
 
 class Warned(NamedTuple):
+    """A file that is left out. `trust` is what the owner could trust so that it is not."""
+
     path: Path
     reason: str
+    trust: str | None = None
 
 
 class Discovery(NamedTuple):
@@ -36,11 +37,14 @@ class Discovery(NamedTuple):
     warnings: list[Warned]
 
 
-def discover(cwd: Path, data_dir: Path) -> Discovery:
-    """Everything in priority order; a file found twice is listed where it came first."""
+def discover(cwd: Path, data_dir: Path, files: StrategyFiles | None = None) -> Discovery:
+    """Everything from the nearest outwards; a file found twice is listed where it came first.
+
+    What a workspace offers and its owner has not trusted is among the warnings.
+    """
     found: dict[Path, Found] = {}
     warnings: list[Warned] = []
-    for item in _candidates(cwd, data_dir):
+    for item in _Search(cwd, data_dir, files or StrategyFiles(data_dir)).candidates():
         if isinstance(item, Warned):
             warnings.append(item)
         else:
@@ -48,71 +52,99 @@ def discover(cwd: Path, data_dir: Path) -> Discovery:
     return Discovery(list(found.values()), warnings)
 
 
-def _candidates(cwd: Path, data_dir: Path) -> Iterator[Found | Warned]:
-    for folder in PROJECT_FOLDERS:
-        yield from _files(cwd / folder / "strategies", "cwd")
-    for folder in PROJECT_FOLDERS:
-        yield from _projects(cwd / folder / "strategies", "cwd-project")
-    for folder in PROJECT_FOLDERS:
-        yield from _project(cwd / folder, "cwd-root-project")
-    yield from _files(data_dir / "strategies", "data")
-    yield from _projects(data_dir / "strategies", "data-project")
-    for scope in sorted(_folders(data_dir / "packages")):
-        yield from _projects(scope, "hub-package")
-    yield from _files(BUNDLED, "bundled")
+class _Search:
+    """Looks through the places where strategies are found."""
+
+    def __init__(self, cwd: Path, data_dir: Path, files: StrategyFiles) -> None:
+        self._cwd = cwd
+        self._data_dir = data_dir
+        self._trusting = files
+
+    def candidates(self) -> Iterator[Found | Warned]:
+        cwd, data_dir = self._cwd, self._data_dir
+        for folder in PROJECT_FOLDERS:
+            yield from self._files(cwd / folder / "strategies", "cwd", cwd)
+        for folder in PROJECT_FOLDERS:
+            yield from self._projects(cwd / folder / "strategies", "cwd-project", cwd)
+        for folder in PROJECT_FOLDERS:
+            yield from self._project(cwd / folder, "cwd-root-project", cwd)
+        yield from self._files(data_dir / "strategies", "data")
+        yield from self._projects(data_dir / "strategies", "data-project")
+        for scope in sorted(_folders(data_dir / "packages")):
+            yield from self._projects(scope, "hub-package")
+        yield from self._files(BUNDLED, "bundled")
+
+    def _files(
+        self, folder: Path, origin: str, within: Path | None = None
+    ) -> Iterator[Found | Warned]:
+        if not folder.is_dir():
+            return
+        for path in sorted(folder.iterdir()):
+            known = path.suffix.lower() in FORMATS and path.name not in MANIFEST_NAMES
+            if known and path.is_file():
+                yield self._strategy(path, origin, within)
+
+    def _projects(
+        self, folder: Path, origin: str, within: Path | None = None
+    ) -> Iterator[Found | Warned]:
+        for project in sorted(_folders(folder)):
+            yield from self._project(project, origin, within)
+
+    def _project(
+        self, folder: Path, origin: str, within: Path | None = None
+    ) -> Iterator[Found | Warned]:
+        path = next((folder / name for name in MANIFEST_NAMES if (folder / name).is_file()), None)
+        if path is None:
+            return
+        try:
+            manifest = read_manifest(path, self._trusting, within)
+        except StrategyFileError as error:
+            yield Warned(path, f"Manifest invalid ({error})")
+            return
+        if manifest.provenance == "foreign":
+            yield self._untrusted(path)
+            return
+        for artifact in manifest.strategies:
+            if artifact.expose:
+                item = self._strategy(artifact.path, origin, within)
+                if isinstance(item, Found):
+                    label = f"{manifest.name} > {item.name}"
+                    item = item._replace(label=label, manifest=path)
+                yield item
+
+    def _strategy(self, path: Path, origin: str, within: Path | None) -> Found | Warned:
+        try:
+            source = read_source(path, files=self._trusting, within=within)
+        except StrategyFileError as error:
+            return Warned(path, f"Parse error: {error}")
+        value, issues = source.value, STRATEGY.check(source.value)
+        if issues:
+            problem = f"{dotted(issues[0].path)}: {issues[0].problem}"
+            return Warned(path, f"Schema invalid ({problem})")
+        if source.provenance == "foreign":
+            return self._untrusted(path)
+        return Found(value["name"], value["name"], value.get("description"), path, origin)
+
+    def _untrusted(self, path: Path) -> Warned:
+        error = self._trusting.needs_trust(path)
+        return Warned(path, f"Not trusted ({error})", error.path)
 
 
 def _folders(folder: Path) -> list[Path]:
     return [each for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
 
 
-def _files(folder: Path, origin: str) -> Iterator[Found | Warned]:
-    if not folder.is_dir():
-        return
-    for path in sorted(folder.iterdir()):
-        known = path.suffix.lower() in FORMATS and path.name not in MANIFEST_NAMES
-        if known and path.is_file():
-            yield _strategy(path, origin)
-
-
-def _projects(folder: Path, origin: str) -> Iterator[Found | Warned]:
-    for project in sorted(_folders(folder)):
-        yield from _project(project, origin)
-
-
-def _project(folder: Path, origin: str) -> Iterator[Found | Warned]:
-    path = next((folder / name for name in MANIFEST_NAMES if (folder / name).is_file()), None)
-    if path is None:
-        return
-    try:
-        manifest = read_manifest(path)
-    except StrategyFileError as error:
-        yield Warned(path, f"Manifest invalid ({error})")
-        return
-    for artifact in manifest.strategies:
-        if artifact.expose:
-            item = _strategy(artifact.path, origin)
-            if isinstance(item, Found):
-                label = f"{manifest.name} > {item.name}"
-                item = item._replace(label=label, manifest=path)
-            yield item
-
-
-def _strategy(path: Path, origin: str) -> Found | Warned:
-    try:
-        value = read_source(path).value
-    except StrategyFileError as error:
-        return Warned(path, f"Parse error: {error}")
-    issues = STRATEGY.check(value)
-    if issues:
-        problem = f"{dotted(issues[0].path)}: {issues[0].problem}"
-        return Warned(path, f"Schema invalid ({problem})")
-    return Found(value["name"], value["name"], value.get("description"), path, origin)
-
-
 def find_by_name(found: Sequence[Found], name: str) -> Found | None:
-    """The strategy a person means by its name, its label or the name of its file."""
-    return next((each for each in found if is_called(each, name)), None)
+    """The strategy a person means by its name, its label or the name of its file.
+
+    A workspace never replaces one of the owner's or one that ships with stringd.
+    """
+    called = [each for each in found if is_called(each, name)]
+    return min(called, key=_from_workspace, default=None)
+
+
+def _from_workspace(found: Found) -> bool:
+    return found.origin.startswith("cwd")
 
 
 def find(reference: str, cwd: Path, data_dir: Path) -> Path:

@@ -4,18 +4,27 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from stringd.formats.shapes import Issue
-from stringd.runs.errors import StrategyFileError
+from stringd.runs.errors import StrategyFileError, UntrustedError
 from stringd.runs.strategy import definition as d
+from stringd.runs.strategy.files import (
+    LeadsOutError,
+    StrategyFiles,
+    trust_line,
+    workspace_root,
+)
 from stringd.runs.strategy.schema import BUILT_IN_FLOWS, STRATEGY
 from stringd.runs.strategy.source import StrategySource, read_source
+from stringd.system.safe_open import NotAFileError
 from stringd.system.sandbox import Level
 
 BUILT_IN_AGENTS = ("llm", "user")
+# A megabyte of prompt is more than any model reads.
+MAX_PROMPT_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -29,14 +38,25 @@ class KnownNames:
 
 
 def load_strategy(
-    path: Path, known: KnownNames, *, model_override: str | None = None
+    path: Path,
+    known: KnownNames,
+    *,
+    model_override: str | None = None,
+    files: StrategyFiles | None = None,
+    cwd: Path | None = None,
 ) -> d.Strategy:
-    """Read, check and resolve one file. Raises `StrategyFileError`."""
-    source = read_source(path)
+    """Read, check and resolve one file. Raises `StrategyFileError`.
+
+    Without `files` it counts as foreign. Prompts of a foreign file must be in its repository, in
+    `cwd` or in its own folder.
+    """
+    files = files or StrategyFiles()
+    source = read_source(path, files=files)
     issues = STRATEGY.check(source.value)
     if issues:
         raise StrategyFileError(_validation_text(source, issues))
-    strategy = _strategy(source)
+    root = workspace_root(path, cwd or path.parent) if source.provenance == "foreign" else None
+    strategy = _strategy(source, _Prompts(source, files, root))
     _check_agents(strategy, known, model_override)
     for flow in d.flows_within(strategy.flow):
         _check_flow(flow, strategy, known)
@@ -48,23 +68,23 @@ def _validation_text(source: StrategySource, issues: list[Issue]) -> str:
     return f"Strategy validation failed:\n{lines}"
 
 
-def _strategy(source: StrategySource) -> d.Strategy:
+def _strategy(source: StrategySource, prompts: "_Prompts") -> d.Strategy:
     raw: Mapping[str, Any] = source.value
-    folder = source.path.parent
     return d.Strategy(
         name=raw["name"],
         version=raw["version"],
         path=source.path,
-        agents={name: _agent(name, agent, folder) for name, agent in raw["agents"].items()},
+        agents={name: _agent(name, agent, prompts) for name, agent in raw["agents"].items()},
         flow=_flow(raw["flow"]),
         flow_tree=msgspec.Raw(msgspec.json.encode(raw["flow"])),
         source=raw,
         mcp_servers=raw.get("mcpServers", {}),
         sandbox=Level(raw.get("sandbox", Level.OPEN)),
+        provenance=source.provenance,
     )
 
 
-def _agent(name: str, raw: Mapping[str, Any], folder: Path) -> d.AgentDefinition:
+def _agent(name: str, raw: Mapping[str, Any], prompts: "_Prompts") -> d.AgentDefinition:
     match raw.get("type"):
         case "user":
             config = raw.get("config", {})
@@ -74,17 +94,18 @@ def _agent(name: str, raw: Mapping[str, Any], folder: Path) -> d.AgentDefinition
                 preset_message=config.get("presetMessage"),
             )
         case None | "llm":
-            return _llm_agent(name, raw, folder)
+            return _llm_agent(name, raw, prompts)
         case type_:
             return d.CustomAgent(name, type_, raw.get("config"))
 
 
-def _llm_agent(name: str, raw: Mapping[str, Any], folder: Path) -> d.LlmAgent:
+def _llm_agent(name: str, raw: Mapping[str, Any], prompts: "_Prompts") -> d.LlmAgent:
+    system = raw.get("systemPrompt")
     return d.LlmAgent(
         name=name,
         model=raw.get("model"),
-        system_prompt=_prompt(raw.get("systemPrompt"), folder, "System prompt"),
-        template=_template(raw.get("systemPromptTemplate"), folder),
+        system_prompt=None if system is None else prompts.read(system, "System prompt")[0],
+        template=_template(raw.get("systemPromptTemplate"), prompts),
         tools=tuple(raw.get("tools", ())),
         mcp_servers=tuple(raw.get("mcpServers", ())),
         skills=tuple(raw.get("skills", ())),
@@ -93,15 +114,15 @@ def _llm_agent(name: str, raw: Mapping[str, Any], folder: Path) -> d.LlmAgent:
         output_schema=raw.get("outputSchema"),
         retention=_retention(raw.get("context", {})),
         max_steps=int(raw.get("maxSteps", 100)),
-        base_dir=folder,
+        base_dir=prompts.folder,
     )
 
 
-def _template(raw: Mapping[str, Any] | None, folder: Path) -> d.PromptTemplate | None:
+def _template(raw: Mapping[str, Any] | None, prompts: "_Prompts") -> d.PromptTemplate | None:
     if raw is None:
         return None
-    text = _prompt(raw["template"], folder, "System prompt template")
-    return d.PromptTemplate(text or "", raw.get("variables", {}))
+    text, untrusted = prompts.read(raw["template"], "System prompt template")
+    return d.PromptTemplate(text, raw.get("variables", {}), untrusted)
 
 
 def prompt_files(path: Path) -> list[Path]:
@@ -128,17 +149,39 @@ def _prompt_file(value: str | None, folder: Path) -> Path | None:
     return folder / os.path.expanduser(value)  # noqa: PTH111  # text may not be a path at all
 
 
-def _prompt(value: str | None, folder: Path, what: str) -> str | None:
-    """Text as it is, or the content of the `.txt` or `.md` file it names."""
-    path = _prompt_file(value, folder)
-    if path is None:
-        return value
-    try:
-        if not path.is_file():
-            raise StrategyFileError(f"{what} file not found: {path}")
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise StrategyFileError(f"Cannot read {what.lower()} file {path}: {error}") from None
+class _Prompts:
+    """Reads the prompts of one strategy. `root` is the folder they must be in, if any."""
+
+    def __init__(self, source: StrategySource, files: StrategyFiles, root: Path | None) -> None:
+        self.folder = source.path.parent
+        self._source = source
+        self._files = files
+        self._root = root
+
+    def read(self, value: str, what: str) -> tuple[str, str | None]:
+        """Text as it is, or the content of the `.txt` or `.md` file it names.
+
+        With it comes why it is not trusted, if it is not.
+        """
+        path = _prompt_file(value, self.folder)
+        if path is None:
+            foreign = self._source.provenance == "foreign"
+            return value, str(self._files.needs_trust(self._source.path)) if foreign else None
+        try:
+            read = self._files.read(path, MAX_PROMPT_BYTES, self._root)
+            text = read.data.decode()
+        except (FileNotFoundError, NotADirectoryError, NotAFileError):
+            raise StrategyFileError(f"{what} file not found: {path}") from None
+        except LeadsOutError:
+            raise UntrustedError(
+                f"{what} file {path} is outside {self._root}. If the strategy may read it: "
+                f"{trust_line(self._source.path)}",
+                str(self._source.path),
+            ) from None
+        except (OSError, UnicodeDecodeError, ValueError) as error:
+            raise StrategyFileError(f"Cannot read {what.lower()} file {path}: {error}") from None
+        foreign = "foreign" in (read.provenance, self._source.provenance)
+        return text, str(self._files.needs_trust(self._source.path)) if foreign else None
 
 
 def _retention(raw: Mapping[str, Any]) -> d.RetentionRule:

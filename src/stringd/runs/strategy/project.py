@@ -1,10 +1,10 @@
 """Project manifests: `stringd-project.json`, or the reference's `comma-project.json`."""
 
-import importlib.util
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from stringd.formats.shapes import (
@@ -18,8 +18,9 @@ from stringd.formats.shapes import (
     TextShape,
 )
 from stringd.runs.errors import StrategyFileError
+from stringd.runs.strategy.files import Provenance, StrategyFiles
 from stringd.runs.strategy.schema import AGENT
-from stringd.runs.strategy.source import read_source
+from stringd.runs.strategy.source import MAX_BYTES, read_source
 
 MANIFEST_NAMES: Final = ("stringd-project.json", "comma-project.json")
 _CODE: Final = ("tools", "flows")
@@ -113,11 +114,14 @@ class ProjectManifest:
     agents: tuple[Artifact, ...]
     modules: tuple[Path, ...]
     permissions: Mapping[str, bool]
+    provenance: Provenance = "foreign"
 
 
-def read_manifest(path: Path) -> ProjectManifest:
+def read_manifest(
+    path: Path, files: StrategyFiles | None = None, within: Path | None = None
+) -> ProjectManifest:
     """Read and check a manifest. Raises `StrategyFileError`."""
-    source = read_source(path, "Manifest")
+    source = read_source(path, "Manifest", files, within)
     issues = _MANIFEST.check(source.value)
     if issues:
         lines = "\n".join(f"  - {source.describe(issue)}" for issue in issues)
@@ -130,6 +134,7 @@ def read_manifest(path: Path) -> ProjectManifest:
         agents=tuple(_artifacts_of(raw, "agents", path)),
         modules=tuple(_modules(raw, path)),
         permissions=raw.get("permissions", {}),
+        provenance=source.provenance,
     )
     if manifest.modules and not manifest.permissions.get("executesCode"):
         raise StrategyFileError(
@@ -200,17 +205,33 @@ def check_permissions(manifest: ProjectManifest) -> None:
             )
 
 
-def run_modules(manifest: ProjectManifest, registry: Any) -> None:
-    """Execute the project's code; each module offers `register(registry)`."""
-    for number, path in enumerate(manifest.modules):
+def run_modules(manifest: ProjectManifest, registry: Any, files: StrategyFiles) -> None:
+    """Execute the project's code; each module offers `register(registry)`.
+
+    Only code the owner put there or trusted: what was read and judged is what is executed.
+    Raises `StrategyFileError`.
+    """
+    if manifest.modules and manifest.provenance == "foreign":
+        raise files.needs_trust(manifest.path)
+    # All are judged before the first of them runs.
+    sources = [(path, _code(path, files)) for path in manifest.modules]
+    for number, (path, source) in enumerate(sources):
         name = f"stringd_project_{abs(hash(manifest.path))}_{number}"
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise StrategyFileError(f"Cannot load {path}")
-        module = importlib.util.module_from_spec(spec)
+        module = ModuleType(name)
+        module.__file__ = str(path)
         try:
-            spec.loader.exec_module(module)
+            exec(compile(source, str(path), "exec"), module.__dict__)  # noqa: S102
             if hasattr(module, "register"):
                 module.register(registry)
         except Exception as error:  # a project's code may raise anything
             raise StrategyFileError(f"{path} failed to load: {error}") from error
+
+
+def _code(path: Path, files: StrategyFiles) -> bytes:
+    try:
+        read = files.read(path, MAX_BYTES)
+    except OSError as error:
+        raise StrategyFileError(f"Cannot load {path}: {error}") from None
+    if read.provenance == "foreign":
+        raise files.needs_trust(path)
+    return read.data

@@ -1,14 +1,20 @@
 """Skills: instructions in `SKILL.md` files that agents can be given or can look up."""
 
 import logging
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from stringd.formats.front_matter import header_bounds, read_header
-from stringd.system.safe_open import FileTooLargeError, NotAFileError, read_file
+from stringd.runs.errors import UntrustedError
+from stringd.runs.strategy.files import (
+    PROJECT_FOLDERS,
+    Provenance,
+    SourceFile,
+    StrategyFiles,
+)
+from stringd.system.safe_open import FileTooLargeError, NotAFileError
 
 log = logging.getLogger(__name__)
 
@@ -28,29 +34,45 @@ class SkillFileError(ValueError):
     """The file is not a skill; `str()` says why."""
 
 
-def find_skills(data_dir: Path, cwd: Path, folders: Sequence[str]) -> tuple[Skill, ...]:
-    """Every skill at hand by name, sorted; a project's own wins. Bad files are logged."""
+class SkillsFound(NamedTuple):
+    """The skills at hand, by name, and why others are not: an error by name each."""
+
+    skills: tuple[Skill, ...]
+    untrusted: Mapping[str, UntrustedError]
+
+
+def find_skills(data_dir: Path, cwd: Path, files: StrategyFiles) -> SkillsFound:
+    """Every skill at hand, sorted; the owner's own wins. Bad files are logged."""
     found: dict[str, Skill] = {}
-    for skill in _in(data_dir / "skills", "global"):
-        found[skill.name] = skill
-    # The first project folder wins, so it comes last.
-    for folder in reversed(folders):
-        for skill in _in(cwd / folder / "skills", "project"):
-            found[skill.name] = skill
-    return tuple(found[name] for name in sorted(found))
+    untrusted: dict[str, UntrustedError] = {}
+    # The first one of a name counts, so those that must not be replaced come first.
+    places: list[tuple[Path, Path | None, Literal["global", "project"]]] = [
+        (data_dir, None, "global"),
+        *((cwd / folder, cwd, "project") for folder in PROJECT_FOLDERS),
+    ]
+    for place, within, origin in places:
+        for path in sorted((place / "skills").glob("*/SKILL.md")):
+            try:
+                skill, provenance = read_skill(path, origin, files, within)
+            except (SkillFileError, OSError) as error:
+                log.warning("skill %s is left out: %s", path, error)
+                continue
+            if provenance == "foreign":
+                untrusted[skill.name] = files.needs_trust(path)
+            else:
+                found.setdefault(skill.name, skill)
+    return SkillsFound(tuple(found[name] for name in sorted(found)), untrusted)
 
 
-def _in(folder: Path, origin: Literal["global", "project"]) -> Iterator[Skill]:
-    for path in sorted(folder.glob("*/SKILL.md")) if folder.is_dir() else ():
-        try:
-            yield read_skill(path, origin)
-        except (SkillFileError, OSError) as error:
-            log.warning("skill %s is left out: %s", path, error)
-
-
-def read_skill(path: Path, origin: Literal["global", "project"]) -> Skill:
-    """One skill file. Raises `SkillFileError` or `OSError`."""
-    text = _text(path)
+def read_skill(
+    path: Path,
+    origin: Literal["global", "project"],
+    files: StrategyFiles,
+    within: Path | None = None,
+) -> tuple[Skill, Provenance]:
+    """One skill file, and whose word it is. Raises `SkillFileError` or `OSError`."""
+    read = _read(path, files, within)
+    text = _text(read.data)
     bounds = header_bounds(text)
     if bounds.body == bounds.start:
         raise SkillFileError("no front matter between --- lines")
@@ -60,16 +82,20 @@ def read_skill(path: Path, origin: Literal["global", "project"]) -> Skill:
         raise SkillFileError("name must be lower-case letters, digits and dashes")
     if not description:
         raise SkillFileError("description is missing")
-    return Skill(name, description, text[bounds.body :].strip("\n"), origin, path)
+    skill = Skill(name, description, text[bounds.body :].strip("\n"), origin, path)
+    return skill, read.provenance
 
 
-def _text(path: Path) -> str:
+def _read(path: Path, files: StrategyFiles, within: Path | None) -> SourceFile:
     try:
-        data = read_file(Path(os.path.realpath(path)), MAX_BYTES).data
+        return files.read(path, MAX_BYTES, within)
     except FileTooLargeError:
         raise SkillFileError("larger than 256 KiB") from None
     except NotAFileError:
         raise SkillFileError("not a regular file") from None
+
+
+def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:

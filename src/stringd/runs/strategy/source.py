@@ -10,6 +10,8 @@ from stringd.formats.places import Places, SourcePlace, SourceSyntaxError
 from stringd.formats.shapes import Issue, dotted
 from stringd.formats.shapes import Path as ValuePath
 from stringd.runs.errors import StrategyFileError
+from stringd.runs.strategy.files import Provenance, SourceFile, StrategyFiles
+from stringd.system.safe_open import FileTooLargeError
 
 FORMATS: Final = {".json": "JSON", ".jsonc": "JSON", ".yaml": "YAML", ".yml": "YAML"}
 # A hand-written strategy is a few KiB; prompts live in their own files.
@@ -18,11 +20,12 @@ MAX_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True)
 class StrategySource:
-    """A parsed file: its value, and where each value stands."""
+    """A parsed file: its value, the place of each value, and whose word the file is."""
 
     path: Path
     value: Any
     places: Places
+    provenance: Provenance = "foreign"
 
     def place(self, path: ValuePath) -> SourcePlace:
         """Where the value at `path` stands, or its nearest parent that is there."""
@@ -39,22 +42,30 @@ class StrategySource:
         return f"{dotted(issue.path)}: {issue.problem} ({self.path}:{line}:{column})"
 
 
-def read_source(path: Path, what: str = "Strategy", text: str | None = None) -> StrategySource:
-    """Read and parse a file. Raises `StrategyFileError` with a text for its author."""
+def read_source(
+    path: Path,
+    what: str = "Strategy",
+    files: StrategyFiles | None = None,
+    within: Path | None = None,
+) -> StrategySource:
+    """Read and parse a file. Raises `StrategyFileError` with a text for its author.
+
+    Without `files` it counts as foreign. With `within` it must not lead out of that folder.
+    """
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise StrategyFileError(
             f'Unsupported file extension "{path.suffix}" ({path}). '
             f"Supported extensions: {', '.join(FORMATS)}."
         )
-    text = _read(path, what) if text is None else text
+    read = _read(path, what, files or StrategyFiles(), within)
     try:
-        value, places = _parse(text, form)
+        value, places = _parse(_text(read.data, path, what), form)
     except SourceSyntaxError as bad:
         at = f":{bad.place.line}:{bad.place.column}" if bad.place else ""
         message = f"Failed to parse {what.lower()} {form}: {bad.problem} ({path}{at})"
         raise StrategyFileError(message) from None
-    return StrategySource(path, value, places)
+    return StrategySource(path, value, places, read.provenance)
 
 
 def _parse(text: str, form: str) -> tuple[Any, Places]:
@@ -71,19 +82,21 @@ def _parse(text: str, form: str) -> tuple[Any, Places]:
     return value, places
 
 
-def _read(path: Path, what: str) -> str:
+def _read(path: Path, what: str, files: StrategyFiles, within: Path | None) -> SourceFile:
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
+        return files.read(path, MAX_BYTES, within)
     except FileNotFoundError:
         raise StrategyFileError(f"{what} file not found: {path}") from None
-    except OSError as error:
-        raise StrategyFileError(f"Cannot read {path}: {error.strerror}") from None
-    if len(raw) > MAX_BYTES:
+    except FileTooLargeError:
         raise StrategyFileError(
             f"{what} file is larger than {MAX_BYTES // 1024} KiB: {path}. "
             "Move long prompts into .md files next to it."
-        )
+        ) from None
+    except OSError as error:
+        raise StrategyFileError(f"Cannot read {path}: {error.strerror or error}") from None
+
+
+def _text(raw: bytes, path: Path, what: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from stringd.runs.guard.budget import RunBudget
 from stringd.runs.guard.permissions import Permissions
 from stringd.runs.record.events import ToolMutation
+from stringd.runs.strategy.discover import Discovery
 from stringd.runs.strategy.skills import Skill
 from stringd.runs.tools.sandbox import RunSandbox
 from stringd.runs.tools.todo_list import Todos
@@ -96,10 +97,13 @@ class Launch(Protocol):
 
 @dataclass
 class Desk:
-    """`mutated` records a change of a file; `launch` is None where nothing can be launched."""
+    """`mutated` records a change of a file, `discover` finds the strategies at hand.
+
+    `launch` is None where nothing can be launched.
+    """
 
     permissions: Permissions
-    data_dir: Path
+    discover: Callable[[], Discovery]
     trash: Trash
     mutated: Callable[[ToolMutation], None]
     budget: RunBudget

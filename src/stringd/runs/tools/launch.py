@@ -4,7 +4,6 @@ import asyncio
 
 from stringd.runs.errors import RunServiceError
 from stringd.runs.guard.budget import BudgetError
-from stringd.runs.strategy.discover import discover
 from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput, ToolProblem
@@ -19,7 +18,7 @@ class ListStrategy(BuiltInTool[NoArguments]):
     effect = "inward"
 
     async def run(self, args: NoArguments, context: ToolContext) -> ToolOutput:  # noqa: ARG002
-        found = await asyncio.to_thread(discover, context.cwd, context.desk.data_dir)
+        found = await asyncio.to_thread(context.desk.discover)
         strategies = [
             {
                 "name": each.name,

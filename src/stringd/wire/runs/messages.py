@@ -31,12 +31,16 @@ class Pong(Message, tag="pong", kw_only=True):
 
 
 class Error(Message, tag="error", kw_only=True):
-    """`run_id` and `next_seq` are ours, on `SUBSCRIBER_BEHIND` and `EVENTS_GONE` only."""
+    """`run_id` and `next_seq` are ours, on `SUBSCRIBER_BEHIND` and `EVENTS_GONE` only.
+
+    `trust` is ours too: what the owner could trust so that the request works.
+    """
 
     code: str
     message: str
     run_id: str | UnsetType = UNSET
     next_seq: int | UnsetType = UNSET
+    trust: str | UnsetType = UNSET
 
 
 class RunPrepared(Message, tag="run_prepared", kw_only=True):
