@@ -21,7 +21,7 @@ from stringd.server.http.crowd import Crowd
 from stringd.server.log import EventLog
 from stringd.server.unix_socket import SocketRefusedError, UnixSocket
 from stringd.server.visitors import Reception
-from stringd.system.memory import keep_freed_memory
+from stringd.system.memory import MemoryKeeper, keep_freed_memory
 from stringd.system.processes.orphans import collect_abandoned
 
 if TYPE_CHECKING:
@@ -161,9 +161,11 @@ def _unix_socket(path: Path | None) -> UnixSocket | None:
 
 
 async def _sweep(crowd: Crowd) -> None:
+    memory = MemoryKeeper()
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         crowd.sweep()
+        memory.look(crowd.load)
         collect_abandoned()
 
 

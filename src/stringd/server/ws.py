@@ -24,6 +24,8 @@ PING_SECONDS: Final = 20.0
 """A peer that sent nothing between two pings is taken for dead."""
 CLOSE_SECONDS: Final = 2.0
 """How long a peer may take to answer our close."""
+TURN_BYTES: Final = 64 * 1024
+"""What is parsed at a time."""
 TURN_MESSAGES: Final = 256
 """Messages of one packet that are handled before others get their turn."""
 WRITE_BYTES: Final = 256 * 1024
@@ -69,6 +71,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._protocol = ServerProtocol(max_size=MAX_MESSAGE_BYTES)
         self._client = runs.connect(self._flush_soon, speaker=speaker)
         self._transport: asyncio.Transport
+        self._unparsed = b""
         self._parts: list[bytes] = []
         self._text = True
         self._messages: deque[str | bytes] = deque()
@@ -89,6 +92,8 @@ class WebSocketConnection(asyncio.Protocol):
         # What was sent before the end counts, also when its turn had not come.
         for message in self._messages:
             self._client.receive(message)
+        self._messages.clear()
+        self._unparsed = b""
         self._client.gone()
         if self._place is not None:
             self._place.leave()
@@ -104,6 +109,17 @@ class WebSocketConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._alive = True
+        if self._unparsed or len(data) > TURN_BYTES:
+            self._unparsed += data
+            data = self._next_piece()
+        self._parse(data)
+
+    def _next_piece(self) -> bytes:
+        data = self._unparsed
+        self._unparsed = data[TURN_BYTES:]
+        return data[:TURN_BYTES]
+
+    def _parse(self, data: bytes) -> None:
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if isinstance(event, Request):
@@ -119,13 +135,13 @@ class WebSocketConnection(asyncio.Protocol):
             if not self._messages or self._paused or self._client.full:
                 break
             self._client.receive(self._messages.popleft())
-        else:
+        if (self._messages or self._unparsed) and not self._client.full:
             self._flush_soon()
         self._listen()
 
     def _listen(self) -> None:
         """Read on, unless there is something to be done first."""
-        deaf = self._paused or bool(self._messages) or self._client.full
+        deaf = self._paused or bool(self._messages or self._unparsed) or self._client.full
         if deaf is not self._deaf and not self._transport.is_closing():
             self._deaf = deaf
             if deaf:
@@ -176,7 +192,10 @@ class WebSocketConnection(asyncio.Protocol):
         frames = self._client.take(WRITE_BYTES)
         if frames and self._protocol.state is State.OPEN:
             self._transport.write(b"".join(map(text_frame, frames)))
-        self._hand_over()
+        if self._unparsed and not self._messages and not self._client.full:
+            self._parse(self._next_piece())
+        else:
+            self._hand_over()
         if self._client.waiting:
             self._flush_soon()
         elif self._client.closing:

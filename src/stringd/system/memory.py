@@ -9,6 +9,13 @@ _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 _KEPT_BYTES: Final = 1024 * 1024
 
+GROWN: Final = 1.15
+"""Memory is given back when there is so many times of what there was."""
+HELPED: Final = 0.95
+"""Giving back was worth it when no more than this is left."""
+LONGEST_PAUSE: Final = 64
+"""Looks between two attempts that did not help."""
+
 
 def keep_freed_memory() -> None:
     """Let the allocator keep a megabyte instead of giving every large answer's back.
@@ -22,6 +29,55 @@ def keep_freed_memory() -> None:
     if tune is not None:
         tune(_MMAP_THRESHOLD, _KEPT_BYTES)
         tune(_TRIM_THRESHOLD, _KEPT_BYTES)
+
+
+def resident_bytes() -> int | None:
+    """What this process has in memory now; None where the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * mmap.PAGESIZE
+    except OSError:
+        return None
+
+
+def give_back_freed_memory() -> None:
+    """Return to the system what the allocator keeps; takes milliseconds, and only glibc can."""
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+class MemoryKeeper:
+    """Gives memory back after a flood. Call `look` every few seconds.
+
+    While giving back does not help, because the memory is in use, it is tried less and less often.
+    """
+
+    def __init__(self) -> None:
+        self._lowest: int | None = None
+        self._load = 0
+        self._pause = 1
+        self._waited = 0
+
+    def look(self, load: int) -> None:
+        """Give memory back if there is more than there was. `load` says how much is in use now."""
+        now = resident_bytes()
+        if now is None:
+            return
+        if self._lowest is None or now < self._lowest:
+            self._lowest = now
+        if load < self._load // 2:
+            self._pause = 1
+        self._waited += 1
+        if now < self._lowest * GROWN or self._waited < self._pause:
+            return
+        self._waited = 0
+        self._load = load
+        give_back_freed_memory()
+        helped = (resident_bytes() or now) < now * HELPED
+        self._pause = 1 if helped else min(self._pause * 2, LONGEST_PAUSE)
 
 
 def large_room(size: int) -> memoryview:

@@ -172,6 +172,7 @@ async def test_large_bodies_share_a_budget_and_small_ones_are_always_taken() -> 
     async with hall(Limits(body_bytes=1_000_000)) as one:
         first, second, third = [await one.client() for _ in range(3)]
         first.send(head % 800_000 + b"x" * 799_999)
+        await wait_until(lambda: one.crowd.budget.all.body_bytes == 799_999)
         second.send(head % 800_000 + b"x" * 800_000)
         refused = await second.receive()
         assert refused.status == 503

@@ -116,6 +116,7 @@ class RunsClient:
         if not self.finished.is_set():
             self.finished.set()
             self.closing = True
+            self._wake = _nobody_waits
             self.take()
             self._handler.gone(self)
 
@@ -216,3 +217,7 @@ class RunsClient:
             )
         )
         return False
+
+
+def _nobody_waits() -> None:
+    """Whoever would be woken is gone."""

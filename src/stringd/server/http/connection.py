@@ -97,7 +97,7 @@ class HttpConnection(Responder):
         self._closing = True
         self._closed = True
         self._leave()
-        self._drop_body()
+        self._forget()
         for waiting in self._pipeline:
             if isinstance(waiting, HttpRequest):
                 self._place.release(waiting.held)

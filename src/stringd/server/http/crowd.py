@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from stringd.server.http.budget import Budget, Limits, Place, limits_for
 from stringd.server.http.outbox import Outbox
+from stringd.server.http.rounds import Rounds
 
 if TYPE_CHECKING:
     from stringd.server.visitors import Visitor
 
 UNREAD_BYTES: Final = 256 * 1024 * 1024
 """Answers nobody reads, of all connections; beyond it the one that waited longest is cut off."""
+
+
+CONNECTION_BYTES: Final = 4096
+"""What an idle connection takes."""
 
 
 class Writer(Protocol):
@@ -64,6 +69,7 @@ class Crowd:
             descriptors = 1 << 20
         self.budget = Budget(limits or limits_for(descriptors))
         self.outbox = Outbox(loop)
+        self.rounds = Rounds(loop)
         self.connections: set[Member] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self._loop = loop
@@ -111,6 +117,12 @@ class Crowd:
     def read(self, connection: Writer) -> None:
         """It reads again, or is gone."""
         self._unread_bytes -= self._unread.pop(connection, 0)
+
+    @property
+    def load(self) -> int:
+        """About how many bytes all connections need now."""
+        now = self.budget.all
+        return now.connections * CONNECTION_BYTES + now.body_bytes + self._unread_bytes
 
     def sweep(self) -> None:
         """Close what has been idle or stalled for too long."""

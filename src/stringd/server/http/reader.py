@@ -60,6 +60,10 @@ class Application(Protocol):
         """Why a WebSocket upgrade is refused; None when it may pass."""
 
 
+_SPENT: Final = httptools.HttpRequestParser(object())
+"""The parser of connections that have ended."""
+
+
 class _HeadTooLargeError(Exception):
     pass
 
@@ -157,6 +161,10 @@ class RequestReader(asyncio.Protocol):
         self._feed(data[:size])
 
     @abstractmethod
+    def _let_others_read(self) -> None:
+        """Read the next piece of a large body when others have had their turn."""
+
+    @abstractmethod
     def _go_on(self) -> None:
         """Answer what waits and parse on, as far as the peer reads and others get their turn."""
 
@@ -183,12 +191,11 @@ class RequestReader(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._receiving = True
         self._began = self._last_activity
-        self._incoming = None
         self._url = b""
-        self._headers = {}
-        self._body = []
         self._body_bytes = 0
         self._discarding = False
+        if self._headers:
+            self._headers = {}
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -252,6 +259,8 @@ class RequestReader(asyncio.Protocol):
         elif self._place.hold(self._body_bytes - self._held):
             self._held = self._body_bytes
             self._body.append(body)
+            if self._body_left > 0:
+                self._let_others_read()
         else:
             self._refuse_body(HttpError(503, "Too many large bodies at once: try again later"))
 
@@ -262,12 +271,17 @@ class RequestReader(asyncio.Protocol):
         request = self._incoming
         if request is None or self._discarding or self._deaf:
             self._drop_body()
+            self._incoming = None
             return
         body = self._body
         request.body = body[0] if len(body) == 1 else b"".join(body)
         if self._held:
             request.held, self._held = self._held, 0
         request.keep_alive = self._parser.should_keep_alive()
+        # An idle connection keeps nothing of what it was sent.
+        self._body = []
+        self._headers = {}
+        self._incoming = None
         self._accept(request)
 
     def _drop_body(self) -> None:
@@ -275,6 +289,13 @@ class RequestReader(asyncio.Protocol):
         if self._held:
             self._place.release(self._held)
             self._held = 0
+
+    def _forget(self) -> None:
+        """Let go of everything; the parser's calls back would keep it alive."""
+        self._drop_body()
+        self._unparsed = b""
+        self._incoming = None
+        self._parser = _SPENT
 
     def _head_again(self, method: bytes, leave_out: tuple[bytes, ...] = ()) -> bytes:
         lines = [b"%b %b HTTP/1.1\r\n" % (method, self._url)]

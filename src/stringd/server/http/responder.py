@@ -97,7 +97,14 @@ class Responder(RequestReader):
         self._go_on()
 
     def _accept(self, request: HttpRequest) -> None:
-        if self._turn < TURN_REQUESTS and self._current is None and not self._write_paused:
+        if request.held:
+            # Parsing it takes a while: others with as much to do come first.
+            self._pipeline.append(request)
+            self._transport.pause_reading()
+            if self._current is None and not self._scheduled:
+                self._scheduled = True
+                self._crowd.rounds.add(self._take_turn)
+        elif self._turn < TURN_REQUESTS and self._current is None and not self._write_paused:
             self._turn += 1
             self._serve(request)
         else:
@@ -132,6 +139,15 @@ class Responder(RequestReader):
         if self._current is None and not self._write_paused and not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._take_turn)
+
+    def _let_others_read(self) -> None:
+        if not self._closing:
+            self._transport.pause_reading()
+            self._crowd.rounds.add(self._read_more)
+
+    def _read_more(self) -> None:
+        if not self._closing and not self._pipeline and not self._unparsed:
+            self._transport.resume_reading()
 
     def _take_turn(self) -> None:
         self._scheduled = False
