@@ -5,6 +5,7 @@ from tests.requirements import Requirement
 _FORMAT = "response format page"
 _TRANSPORT = "transport page"
 _SPEC = "documents and commands {}".format
+_TRUST = "trust, section 2"
 _RULING = "ruling {}".format
 
 
@@ -154,4 +155,26 @@ DEFECTS = [
     )
 ]
 
-ALL = [*COMMANDS, *CHANFLOW, *FILES, *WEB, *SESSIONS, *DEFECTS]
+PROVENANCE = _numbered(
+    "PRV",
+    ("Opening runs nothing but an installed app's default; a file of one's own names it.", _TRUST),
+    ("What a page may do depends on where its files really are, however it was opened.", _TRUST),
+    ("Actions of apps and of the user's own files run, with the names they may use.", _TRUST),
+    ("Any other file runs no command, and the refusal says what to type.", _TRUST),
+    ("A web page sends actions to its own origin only and runs no command.", _TRUST),
+    ("$NAMES, and those that tell where the user is, are for apps and own files only.", _TRUST),
+    ("None of an MCP resource's actions is sent.", _TRUST),
+    ("An app's secrets go to the hosts it declares, and nowhere else.", _TRUST),
+    ("A package that is not what was installed has no rights, and the reply says so.", _TRUST),
+    ("What was installed before there was a record is taken over once.", _TRUST),
+    ("An installation by what the daemon started has no rights until it is confirmed.", _TRUST),
+    ("An app topic's secrets, and what its answers set, serve no other page.", _TRUST),
+    ("to: writes neither into stringd's own files nor into a repository's .git.", _TRUST),
+    ("Nothing fetched, mounted or redirected reaches a port of the daemon.", _TRUST),
+    ("Other files and web pages reach public addresses only.", _TRUST),
+    ("Trusting a file, and taking it back, counts for a page that is open.", _TRUST),
+    ("An agent's String commands are asked about where their effects happen.", _TRUST),
+    ("What was decided about a page is decided again after a restart.", _TRUST),
+)
+
+ALL = [*COMMANDS, *CHANFLOW, *FILES, *WEB, *SESSIONS, *DEFECTS, *PROVENANCE]

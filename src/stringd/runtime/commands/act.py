@@ -2,7 +2,7 @@
 
 from stringd.actions.binding import needs_arguments, read_arguments
 from stringd.actions.errors import ActionError
-from stringd.actions.provenance import capabilities, command_refusal
+from stringd.actions.provenance import ForeignFile, InstalledApp, capabilities
 from stringd.actions.run import ActionCaller, ActionText, DocumentAnswer, Help, Outcome, run_action
 from stringd.actions.schema import listing, schema
 from stringd.documents import Action, render_text
@@ -56,17 +56,33 @@ async def perform(call: Call, asked: ActionCall) -> Result:
     return Result.page(f"{message}\n{document.notice}" if document.notice else message, text)
 
 
+def has_more_to_say(page: Page) -> bool:
+    """Whether `with_default_action` may add to the reply that shows a page."""
+    document = page.document
+    return (
+        document.default_action in document.actions
+        or isinstance(page.provenance, InstalledApp)
+        or (isinstance(page.provenance, ForeignFile) and page.provenance.reason is not None)
+    )
+
+
 async def with_default_action(call: Call, result: Result) -> Result:
     """A page's reply with its default action: what it answers, or how to call it.
 
-    Only an installed app's runs. Of a page of the user's own the reply names it.
+    Only an installed app's runs. Of a page of the user's own the reply names it. A package that
+    is not what was installed is no app, and the reply says so.
     """
     page = current_page(call)
+    if not has_more_to_say(page):
+        return result
+    provenance = await confirmed(call, page)
+    if isinstance(provenance, ForeignFile) and provenance.reason is not None:
+        return Result.page(f"{result.message}\n{provenance.reason}", result.content or "")
     document = page.document
     action = document.actions.get(document.default_action or "")
     if action is None:
         return result
-    default = capabilities(page.provenance).default
+    default = capabilities(provenance).default
     if default == "is named":
         message = f"{result.message}\ndefault: /act.{action.id}"
         return Result.page(message, result.content or "")
@@ -82,7 +98,7 @@ async def _run_default(call: Call, page: Page, action: Action) -> str | None:
         return None
     asked = ActionCall(page, action, read_arguments(action, ""), f"/act.{action.id}")
     try:
-        outcome = await _outcome(call, asked, on_open=True)
+        outcome = await _outcome(call, asked)
     except CommandError:
         return None
     if isinstance(outcome, ActionText):
@@ -140,11 +156,9 @@ def _unknown(page: Page, ident: str) -> CommandError:
     )
 
 
-async def _outcome(call: Call, asked: ActionCall, *, on_open: bool = False) -> Outcome:
+async def _outcome(call: Call, asked: ActionCall) -> Outcome:
     page = asked.page
     provenance = await confirmed(call, page)
-    if on_open and capabilities(provenance).default != "runs":
-        raise CommandError("FILE_NOT_ALLOWED", command_refusal(provenance))
     caller = ActionCaller(
         place_of(call, asked, provenance),
         call.session.holding,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from stringd.documents import DocumentError, lines_text
-from stringd.runtime.commands.act import with_default_action
+from stringd.runtime.commands.act import has_more_to_say, with_default_action
 from stringd.runtime.commands.edit import edit
 from stringd.runtime.commands.edit_target import unquoted
 from stringd.runtime.commands.ls import list_directory
@@ -30,7 +30,7 @@ from stringd.runtime.pages.show import (
 from stringd.runtime.pages.target import Destination, WebAddress, destination
 from stringd.runtime.pages.web import load_web, may_have_web_parts, with_web_parts
 from stringd.runtime.topics.call import Call
-from stringd.runtime.topics.location import Location, Page
+from stringd.runtime.topics.location import Location, Page, is_web
 from stringd.wire.result import Result
 
 _SHORTCUTS_SHOWN: Final = 8
@@ -124,9 +124,21 @@ def source(call: Call) -> Result:
 
 
 def _resource(call: Call, target: str) -> str | None:
-    """The address of a mounted server's resource, if the target is one or stands for one."""
-    named = resolve_shortcut(call.session, target[1:]) if target.startswith("@") else target
-    return named if isinstance(named, str) and named.startswith(SCHEME) else None
+    """The address of a mounted server's resource, if the target is one or stands for one.
+
+    Raises `CommandError` for a link that may not lead there.
+    """
+    if not target.startswith("@"):
+        return target if target.startswith(SCHEME) else None
+    named = resolve_shortcut(call.session, target[1:])
+    if not isinstance(named, str) or not named.startswith(SCHEME):
+        return None
+    page = current_page(call)
+    if is_web(page.uri) or page.is_of_web_part(named):
+        raise CommandError(
+            "FILE_NOT_ALLOWED", f"A web page may link only to web addresses, not to {named}"
+        )
+    return named
 
 
 async def _open_resource(call: Call, uri: str) -> Result:
@@ -175,7 +187,7 @@ def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awai
     if may_have_web_parts(page):
         return _open_with_web_parts(call, going, page)
     result = _opened(call, page, going)
-    if not going.part and page.document.default_action in page.document.actions:
+    if not going.part and has_more_to_say(page):
         return with_default_action(call, result)
     return result
 

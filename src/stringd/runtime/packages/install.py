@@ -20,6 +20,7 @@ from stringd.runtime.errors import CommandError
 from stringd.runtime.packages import record
 from stringd.runtime.packages.installed import (
     MAIN_FILE,
+    ORIGIN_FILE,
     PACKAGES,
     Kind,
     installed,
@@ -29,7 +30,6 @@ from stringd.runtime.packages.installed import (
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.system.files import held, make_private_directory, write_atomically
 
-ORIGIN_FILE: Final = ".origin.json"
 MAX_FILES: Final = 5000
 MAX_BYTES: Final = 200 * 1024 * 1024
 """A package is an app, not a disk: beyond this the source was probably meant otherwise."""

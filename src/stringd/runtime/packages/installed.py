@@ -14,6 +14,8 @@ PACKAGES: Final = "packages"
 """The directory of a home in which `/install` puts packages."""
 MAIN_FILE: Final = "string.md"
 """The document a package is opened with."""
+ORIGIN_FILE: Final = ".origin.json"
+"""In a package: where it came from."""
 
 
 def installed(home: str, kind: Kind) -> dict[str, str]:

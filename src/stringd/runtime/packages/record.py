@@ -7,6 +7,7 @@ record existed are taken into it once, when a daemon first has to do with a home
 
 import hashlib
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ import msgspec
 from stringd.documents import parse
 from stringd.runtime.editing.paths import RECORD_FILE
 from stringd.runtime.errors import CommandError
-from stringd.runtime.packages.installed import KINDS, MAIN_FILE, PACKAGES, installed
+from stringd.runtime.packages.installed import KINDS, MAIN_FILE, ORIGIN_FILE, PACKAGES, installed
 from stringd.runtime.topics.location import path_of
 from stringd.runtime.variables.json_file import changing
 from stringd.system.clock import timestamp
@@ -135,7 +136,7 @@ def _adopt(home: str) -> None:
     found = {}
     for name, directory in _before(home):
         with suppress(OSError):
-            found[name] = _entry(directory, "", adopted=True)
+            found[name] = _entry(directory, _source(directory), adopted=True)
     with suppress(OSError), held(path.parent):
         if not path.exists():
             _write(home, found)
@@ -210,6 +211,16 @@ def _entry(
     main = directory / MAIN_FILE
     text = main.read_text(encoding="utf-8", errors="replace") if main.is_file() else ""
     return PackageRecord(files, source, parse(text).hosts, adopted, confirmed)
+
+
+def _source(directory: Path) -> str:
+    """Where a package came from, as `/install` takes it; empty when that is not known."""
+    try:
+        origin = msgspec.json.decode((directory / ORIGIN_FILE).read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.DecodeError):
+        return ""
+    identity = origin.get("source", "")
+    return "" if not identity or identity.startswith("mcp ") else shlex.quote(identity)
 
 
 def _regular_files(directory: Path) -> Iterator[Path]:

@@ -151,10 +151,22 @@ class TopicAccess:
             raise payload_error(f"cannot read {path}: this page reads only files that you name")
         return read_named(self._call, path, limit)
 
+    def _saving_directory(self) -> Path | None:
+        """Where relative names of files to write start; None where the topic is.
+
+        Nothing is written beside an installed app, so its names start where the caller is, or
+        among the app's own data.
+        """
+        if not isinstance(self._provenance, InstalledApp):
+            return None
+        if self._call.cwd is not None:
+            return Path(self._call.cwd)
+        return Path(_work_directory(self._call, make=False) or self._call.session.user.home)
+
     def write_file(self, path: str, data: bytes) -> None:
         """Write a file a template named, whole or not at all. Raises `ActionError`."""
         try:
-            file = locate(self._call, path)
+            file = locate(self._call, path, self._saving_directory())
             check_saving(self._call, self._provenance, file)
             safe_open.make_folders(file.real.parent)
             safe_open.replace_file(file.real, data)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from stringd.actions.provenance import capabilities
 from stringd.documents import (
     Document,
     Include,
@@ -157,6 +158,7 @@ def _compiled(call: "Call", file: FilePath, document: Document, read: list[Sourc
 
     `read` takes every file whose text becomes part of the document.
     """
+    own = capabilities(provenance_of(call, tuple(read))).saves == "workspace"
     sources = file.path.with_name(f"{file.path.name}.source")
     if not is_directory(sources):
         sources = file.path.with_suffix(".source")
@@ -165,20 +167,23 @@ def _compiled(call: "Call", file: FilePath, document: Document, read: list[Sourc
 
     def load(include: Include) -> str:
         if not include.path:
-            return _source_text(call, sources / f"{include.id}.md", read)
+            return _source_text(call, sources / f"{include.id}.md", read, make=own)
         part = Path(normpath(file.path.parent / include.file))
         inside = Path(realpath(file.path.parent)) in Path(realpath(part)).parents
         if not inside:
             raise CommandError(
                 "FILE_NOT_ALLOWED", f"Include leaves the document's directory: {include.path}"
             )
-        return _source_text(call, part, read)
+        return _source_text(call, part, read, make=own)
 
     return parse(inline_sources(document, load), document.uri, original=document.source)
 
 
-def _source_text(call: "Call", part: Path, read: list[SourceFile]) -> str:
-    """One source file of a document; a missing one is made, empty, for its author to fill."""
+def _source_text(call: "Call", part: Path, read: list[SourceFile], *, make: bool) -> str:
+    """One source file of a document.
+
+    Of the user's own documents a missing one is made, empty, for its author to fill.
+    """
     located = locate(call, str(part))
     try:
         found = read_text(located)
@@ -187,6 +192,7 @@ def _source_text(call: "Call", part: Path, read: list[SourceFile]) -> str:
     except CommandError as error:
         if error.code != "NOT_FOUND":
             raise
-        with suppress(OSError):
-            located.real.touch()
+        if make:
+            with suppress(OSError):
+                located.real.touch()
         return ""
