@@ -5,6 +5,7 @@ as its other tools, where the effect happens: a process starts, a connection ope
 installed. The words that led there do not matter.
 """
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,7 +54,17 @@ def command_permit(permission: Permission | None) -> "CommandPermit | None":
         return None
 
     async def permit(text: str, values: Mapping[str, str], directory: Path) -> None:
-        given = "".join(f"{name}={shlex.quote(value)}; " for name, value in values.items())
-        await permission.command(f"cd {shlex.quote(str(directory))} && {given}{text}")
+        line = _with_values(text, values)
+        await permission.command(f"cd {shlex.quote(str(directory))} && {line}")
 
     return permit
+
+
+def _with_values(text: str, values: Mapping[str, str]) -> str:
+    """A command with the values it refers to, as if somebody had typed them.
+
+    The references are always between double quotes.
+    """
+    for name, value in values.items():
+        text = text.replace(f"${{{name}}}", re.sub(r'([\\"$`])', r"\\\1", value))
+    return text

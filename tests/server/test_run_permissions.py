@@ -1,0 +1,225 @@
+"""What an agent reaches through a topic is asked about where the effect happens.
+
+Nothing here can start a shell by mistake: the doors to processes are bricked up, or what would
+start is a canary.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+from unittest.mock import patch
+
+import pytest
+
+from stringd.net.mcp_client import McpServers
+from stringd.runtime import Runtime, RuntimeSettings
+from stringd.runtime.shell.shell import Shell
+from stringd.server.run_ports import run_ports
+from stringd.server.turns import TopicTurns
+from stringd.system.sandbox import Level
+from tests.requirements import proves
+from tests.runs.support import RunsServer, serving
+from tests.runs.tools import corpus
+from tests.runs.tools.support import Call, finish, start, use
+from tests.runs.tools.test_injection import DANGEROUS
+from tests.support.names import lead
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def agents(tmp_path: Path, **options: Any) -> AsyncIterator[RunsServer]:
+    """Runs whose agents use topics of a runtime beside them."""
+    runtime = Runtime(RuntimeSettings(tmp_path / "daemon"))
+    ports = run_ports(runtime, TopicTurns(runtime, 20.0))
+    try:
+        async with serving(tmp_path, ports=ports, sandbox=Level.OPEN, **options) as server:
+            yield server
+    finally:
+        await runtime.close()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "home"
+    path.mkdir()
+    monkeypatch.setenv("STRINGD_HOME", str(path))
+    monkeypatch.setenv("STRINGD_USER", "ada")
+    return path
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    path = tmp_path / "work"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def _bricked_up() -> Iterator[None]:
+    """No shell, no command and no server can be started."""
+
+    def never(*_args: object, **_more: object) -> NoReturn:
+        raise AssertionError("a process would have been started")
+
+    with (
+        patch.object(Shell, "launch", never),
+        patch("stringd.runtime.commands.exec.OneShot", never),
+        patch("stringd.actions.run.RunningCommand", never),
+        patch.object(McpServers, "use", never),
+    ):
+        yield
+
+
+def names(folder: Path, pattern: str = "*") -> list[str]:
+    return sorted(path.name for path in folder.rglob(pattern))
+
+
+def string(command: str, topic: str = "notes") -> Call:
+    return "string", {"command": command, "topic": topic}
+
+
+SHELLS = [
+    ("bash:x", "{}"),
+    (" bash:x ", " {}"),
+    ("notes", "/exec {}"),
+    ("notes", "  //Exec\t{}"),
+    ("web:x", "/exec true\n{}"),
+]
+"""Ways to a shell through a topic."""
+
+
+@proves("PRV-17")
+@pytest.mark.usefixtures("_bricked_up", "home")
+@pytest.mark.parametrize(("topic", "form"), SHELLS)
+async def test_a_topic_hands_no_dangerous_command_to_a_shell(
+    tmp_path: Path, work: Path, topic: str, form: str
+) -> None:
+    calls = [string(form.format(command), topic) for command in DANGEROUS]
+    async with agents(tmp_path) as server:
+        used = await use(server, await server.watcher(), work, *calls)
+    assert len(used.outputs) == len(DANGEROUS)
+    for output in used.outputs:
+        assert output.startswith("Error (permission_denied): Running ")
+
+
+@proves("PRV-17")
+@pytest.mark.usefixtures("_bricked_up", "home")
+async def test_installing_and_storing_is_always_asked_about(tmp_path: Path, work: Path) -> None:
+    (work / "app.md").write_text("---\nname: x\ntype: app\n---\n# X\n", encoding="utf-8")
+    commands = [
+        "/install ./app.md",
+        "//INSTALL ./app.md --as y",
+        "/install --mcp x -- no-such-program",
+        "/install --mcp x http://127.0.0.1:1/mcp",
+        "/uninstall x",
+        '/set $API_URL = "http://127.0.0.1:1"',
+    ]
+    calls = [string(command) for command in commands]
+    async with agents(tmp_path) as server:
+        watcher = await server.watcher()
+        used = await use(server, watcher, work, *calls, decisions=["deny"] * len(calls))
+        assert names(tmp_path / "home") == []
+    assert all(output.startswith("Error (permission_denied): ") for output in used.outputs)
+
+
+@pytest.fixture
+def _names(monkeypatch: pytest.MonkeyPatch) -> None:
+    lead(monkeypatch, {"inward.test": ["127.0.0.1"], "mixed.test": ["93.184.216.34", "10.0.0.1"]})
+
+
+@proves("PRV-17")
+@pytest.mark.usefixtures("_names", "home")
+@pytest.mark.parametrize("url", corpus.PRIVATE)
+async def test_private_addresses_are_asked_about(tmp_path: Path, work: Path, url: str) -> None:
+    (work / "page.md").write_text(f"[@in In]({url})\n", encoding="utf-8")
+    calls = [string(f"/open {url}"), string("/open ./page.md", "x"), string("/open @in", "x")]
+    async with agents(tmp_path) as server:
+        watcher = await server.watcher()
+        used = await use(server, watcher, work, *calls, decisions=["deny"] * 2)
+    plain = url.replace("\u3002", ".").lower()
+    asked = [request["resource"] for request in used.of("request_permission")]
+    assert asked == [plain, plain]
+    assert used.outputs[0].startswith("Error (permission_denied): ")
+    assert used.outputs[2].startswith("Error (permission_denied): ")
+
+
+PAGE = """# P
+
+```act.run
+CLI touch {canary}-{{name}}
+  name: string (required)
+```
+"""
+
+
+@proves("PRV-17")
+@pytest.mark.parametrize(("decision", "made"), [("deny", False), ("allow", True)])
+async def test_an_action_an_agent_wrote_itself_is_asked_about_like_its_command(
+    tmp_path: Path, home: Path, work: Path, decision: str, made: bool
+) -> None:
+    canary = tmp_path / "canary"
+    calls = [
+        string(f"/write ~/tools/own.md\n{PAGE.format(canary=canary)}"),
+        string("/open ~/tools/own.md"),
+        string('/act.run "a b"'),
+    ]
+    async with agents(tmp_path, approve_commands=["^touch"]) as server:
+        watcher = await server.watcher()
+        used = await use(server, watcher, work, *calls, decisions=[decision])
+    (asked,) = used.of("request_permission")
+    assert asked["toolName"] == "string"
+    assert asked["resource"].startswith(f"cd {home}/tools && touch {canary}-")
+    assert asked["resource"].endswith('"a b"')
+    assert (tmp_path / "canary-a b").exists() == made
+
+
+@proves("PRV-17", "PRV-04")
+@pytest.mark.usefixtures("home")
+async def test_what_an_agent_wrote_into_its_workspace_runs_no_command_at_all(
+    tmp_path: Path, work: Path
+) -> None:
+    canary = tmp_path / "canary"
+    write: Call = ("create_file", {"path": "own.md", "content": PAGE.format(canary=canary)})
+    calls = [write, string("/open ./own.md"), string("/act.run x"), string("/run x")]
+    async with agents(tmp_path) as server:
+        used = await use(server, await server.watcher(), work, *calls)
+    for output in used.outputs[2:]:
+        assert output.startswith("ERROR(FILE_NOT_ALLOWED): Not run: ")
+        assert f"stringd trust {work}/own.md" in output
+    assert names(tmp_path, "canary*") == []
+
+
+@proves("PRV-17")
+async def test_a_default_that_an_agent_opens_is_asked_about(
+    tmp_path: Path, home: Path, work: Path
+) -> None:
+    canary = tmp_path / "canary"
+    page = f"---\nname: x\ntype: app\ndefault: go\n---\n# X\n```act.go\nCLI touch {canary}\n```\n"
+    (home / "x.md").write_text(page, encoding="utf-8")
+    async with agents(tmp_path, approve_commands=["^touch"]) as server:
+        watcher = await server.watcher()
+        calls = [string("/install ~/x.md"), string("/open app:x")]
+        used = await use(server, watcher, work, *calls, decisions=["allow", "deny"])
+    assert used.outputs[1].endswith("# X")
+    assert not canary.exists()
+
+
+@proves("PRV-17")
+@pytest.mark.usefixtures("_bricked_up", "home")
+async def test_a_run_that_ends_while_it_is_asked_leaves_the_topic_free(
+    tmp_path: Path, work: Path
+) -> None:
+    async with agents(tmp_path, approve_commands=["."]) as server:
+        watcher = await server.watcher()
+        await start(server, watcher, work, string("/exec true"))
+        while (await watcher.receive())["type"] != "request_permission":
+            pass
+        await watcher.send("stop_run", runId="r")
+        await finish(watcher)
+        async with asyncio.timeout(20):
+            calls = [string("/info")]
+            used = await use(server, watcher, work, *calls, run_id="r2")
+    assert used.output.startswith("Session info")
