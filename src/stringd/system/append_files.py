@@ -17,6 +17,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Final
 
+from stringd.system.files import make_private_directory
+
 # Syncs of different files overlap in the kernel; more threads than this only queue there.
 _THREADS: Final = 4
 
@@ -176,7 +178,7 @@ def _open_for_append(path: str) -> int:
     try:
         fd = os.open(path, flags, 0o600)
     except FileNotFoundError:
-        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(Path(path).parent)
         fd = os.open(path, flags, 0o600)
     size = os.fstat(fd).st_size
     if size and os.pread(fd, 1, size - 1) != b"\n":

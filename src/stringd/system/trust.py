@@ -63,11 +63,16 @@ def real_path(path: Path | str) -> str:
     return os.path.realpath(path)
 
 
+def trust_file() -> Path:
+    """Where the owner's word is kept."""
+    return Path("~/.string/trust.json").expanduser()
+
+
 class TrustStore:
     """The owner's word, read again whenever its file has changed. Safe to share by threads."""
 
     def __init__(self, file: Path | None = None) -> None:
-        self.file = file or Path("~/.string/trust.json").expanduser()
+        self.file = file or trust_file()
         self._read: tuple[tuple[int, int, int], dict[str, TrustedPath]] | None = None
 
     def state(self, path: Path | str, digest: str) -> TrustState:

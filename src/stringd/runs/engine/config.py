@@ -9,9 +9,10 @@ from stringd.runs.agents.extensions import Registry
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import GuardDefaults
-from stringd.runs.strategy.files import StrategyFiles
+from stringd.runs.strategy.files import DEFINITIONS, StrategyFiles
 from stringd.runs.tools.built_in import shell_tools
 from stringd.runs.tools.context import DaemonPorts
+from stringd.system.data_directory import MARKER
 from stringd.system.sandbox import Level
 from stringd.system.trust import TrustStore
 
@@ -52,20 +53,23 @@ class RunsConfig:
 
     def guard_defaults(self, cwd: Path) -> GuardDefaults:
         """What every guard of a run in this workspace starts with. Raises `re.error`."""
-        return _guard_defaults(self.data_dir, cwd, tuple(self.approve_commands))
+        return _guard_defaults(self.data_dir, cwd, self.trust.file, tuple(self.approve_commands))
 
 
 @lru_cache(maxsize=64)
-def _guard_defaults(data_dir: Path, cwd: Path, approve: tuple[str, ...]) -> GuardDefaults:
+def _guard_defaults(
+    data_dir: Path, cwd: Path, trust: Path, approve: tuple[str, ...]
+) -> GuardDefaults:
     return GuardDefaults(
-        forbidden_places=_forbidden(data_dir, cwd),
+        forbidden_places=(*_forbidden(data_dir, cwd), trust.resolve()),
         commands=(DANGEROUS, approval(approve)),
         shells=shell_tools(),
     )
 
 
 def _forbidden(data_dir: Path, cwd: Path) -> tuple[Path, ...]:
-    """The daemon's own state; a workspace inside it keeps only the secrets out."""
+    """The daemon's own state. A workspace inside it keeps out secrets and the owner's word."""
     data, work = data_dir.resolve(), cwd.resolve()
-    secrets = (data / "credentials.json", data / "runs")
-    return secrets if work == data or data in work.parents else (data,)
+    if work != data and data not in work.parents:
+        return (data,)
+    return tuple(data / name for name in ("credentials.json", "runs", MARKER, *DEFINITIONS))

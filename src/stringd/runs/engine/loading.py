@@ -11,7 +11,12 @@ from stringd.formats.shapes import dotted
 from stringd.runs.agents.extensions import CustomType, Registry
 from stringd.runs.engine.config import RunsConfig
 from stringd.runs.engine.run import Prepared, RunSettings
-from stringd.runs.errors import PrepareError, RunServiceError, StrategyFileError
+from stringd.runs.errors import (
+    PrepareError,
+    RunServiceError,
+    StrategyFileError,
+    UntrustedError,
+)
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.mcp.definitions import ServerDefinition, definitions
 from stringd.runs.mcp.servers import check_servers
@@ -174,7 +179,7 @@ def load(
     """Find, read and check a strategy. Raises `PrepareError` or `StrategyFileError`."""
     path = find(settings.strategy_path, Path(settings.cwd), data_dir)
     if not path.is_file():
-        raise PrepareError(f"Strategy file not found: {settings.strategy_path}")
+        raise _not_found(settings, files)
     strategy = load_strategy(
         path,
         known_names(registry),
@@ -184,6 +189,17 @@ def load(
     )
     _check_custom_configs(strategy, registry)
     return strategy
+
+
+def _not_found(settings: RunSettings, files: StrategyFiles) -> RunServiceError:
+    """What is missing; a name the workspace offers and nobody has trusted is told as such."""
+    told = f"Strategy file not found: {settings.strategy_path}"
+    offered = (Path(each) for each in files.content(Path(settings.cwd)).files)
+    meant = next((each for each in offered if each.stem == settings.strategy_path), None)
+    if meant is None or files.state(Path(settings.cwd)) == "trusted":
+        return PrepareError(told)
+    untrusted = files.needs_trust(meant)
+    return UntrustedError(f"{told}. {untrusted}", untrusted.path)
 
 
 def _check_custom_configs(strategy: d.Strategy, registry: Registry) -> None:

@@ -1,15 +1,16 @@
 """Which strategies are at hand, from the working directory outwards."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from stringd.formats.shapes import dotted
 from stringd.runs.errors import StrategyFileError
-from stringd.runs.strategy.files import BUNDLED, PROJECT_FOLDERS, StrategyFiles
+from stringd.runs.strategy.files import BUNDLED, MAX_FILES, PROJECT_FOLDERS, StrategyFiles
 from stringd.runs.strategy.project import MANIFEST_NAMES, read_manifest
 from stringd.runs.strategy.schema import STRATEGY
-from stringd.runs.strategy.source import FORMATS, read_source
+from stringd.runs.strategy.source import FORMATS, MAX_BYTES, read_source
 from stringd.wire.runs.names import is_called
 
 
@@ -70,16 +71,14 @@ class _Search:
             yield from self._project(cwd / folder, "cwd-root-project", cwd)
         yield from self._files(data_dir / "strategies", "data")
         yield from self._projects(data_dir / "strategies", "data-project")
-        for scope in sorted(_folders(data_dir / "packages")):
+        for scope in _folders(data_dir / "packages"):
             yield from self._projects(scope, "hub-package")
         yield from self._files(BUNDLED, "bundled")
 
     def _files(
         self, folder: Path, origin: str, within: Path | None = None
     ) -> Iterator[Found | Warned]:
-        if not folder.is_dir():
-            return
-        for path in sorted(folder.iterdir()):
+        for path in _listed(folder):
             known = path.suffix.lower() in FORMATS and path.name not in MANIFEST_NAMES
             if known and path.is_file():
                 yield self._strategy(path, origin, within)
@@ -87,7 +86,7 @@ class _Search:
     def _projects(
         self, folder: Path, origin: str, within: Path | None = None
     ) -> Iterator[Found | Warned]:
-        for project in sorted(_folders(folder)):
+        for project in _folders(folder):
             yield from self._project(project, origin, within)
 
     def _project(
@@ -96,13 +95,14 @@ class _Search:
         path = next((folder / name for name in MANIFEST_NAMES if (folder / name).is_file()), None)
         if path is None:
             return
+        untrusted = self._untrusted(path, within)
+        if untrusted is not None:
+            yield untrusted
+            return
         try:
             manifest = read_manifest(path, self._trusting, within)
         except StrategyFileError as error:
             yield Warned(path, f"Manifest invalid ({error})")
-            return
-        if manifest.provenance == "foreign":
-            yield self._untrusted(path)
             return
         for artifact in manifest.strategies:
             if artifact.expose:
@@ -113,25 +113,38 @@ class _Search:
                 yield item
 
     def _strategy(self, path: Path, origin: str, within: Path | None) -> Found | Warned:
+        untrusted = self._untrusted(path, within)
+        if untrusted is not None:
+            return untrusted
         try:
-            source = read_source(path, files=self._trusting, within=within)
+            value = read_source(path, files=self._trusting, within=within).value
         except StrategyFileError as error:
             return Warned(path, f"Parse error: {error}")
-        value, issues = source.value, STRATEGY.check(source.value)
+        issues = STRATEGY.check(value)
         if issues:
             problem = f"{dotted(issues[0].path)}: {issues[0].problem}"
             return Warned(path, f"Schema invalid ({problem})")
-        if source.provenance == "foreign":
-            return self._untrusted(path)
         return Found(value["name"], value["name"], value.get("description"), path, origin)
 
-    def _untrusted(self, path: Path) -> Warned:
+    def _untrusted(self, path: Path, within: Path | None) -> Warned | None:
+        """The warning for a foreign file, which is not even parsed; None for any other."""
+        try:
+            read = self._trusting.read(path, MAX_BYTES, within)
+        except OSError:
+            return None
+        if read.provenance != "foreign":
+            return None
         error = self._trusting.needs_trust(path)
         return Warned(path, f"Not trusted ({error})", error.path)
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [each for each in folder.iterdir() if each.is_dir()] if folder.is_dir() else []
+    return [each for each in _listed(folder) if each.is_dir()]
+
+
+def _listed(folder: Path) -> list[Path]:
+    """What is in a folder, sorted; of a folder that is fuller than any a person fills, a part."""
+    return sorted(islice(folder.iterdir(), MAX_FILES)) if folder.is_dir() else []
 
 
 def find_by_name(found: Sequence[Found], name: str) -> Found | None:

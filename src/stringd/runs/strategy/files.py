@@ -23,10 +23,11 @@ Provenance = Literal["owner", "trusted", "foreign"]
 PROJECT_FOLDERS: Final = (".stringd", ".comma")
 BUNDLED: Final = Path(__file__).parent.parent / "bundled"
 # What a data directory holds for runs; the rest of it is the daemon's own, and always changing.
-_DEFINITIONS: Final = ("strategies", "packages", "skills", "mcp.json")
+DEFINITIONS: Final = ("strategies", "packages", "skills", "mcp.json")
 _MANIFESTS: Final = ("stringd-project.json", "comma-project.json")
-_MAX_FILES: Final = 2_000
+MAX_FILES: Final = 2_000
 _MAX_FILE_BYTES: Final = 16 * 1024 * 1024
+_MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 class SourceFile(NamedTuple):
@@ -61,7 +62,7 @@ class StrategyFiles:
         self.trust = trust or TrustStore()
         self._owned = [real_path(BUNDLED)]
         if data_dir is not None and belongs_to_owner(data_dir):
-            for name in _DEFINITIONS:
+            for name in DEFINITIONS:
                 # A link in there is the owner's word too, so both names count.
                 self._owned += {str((data_dir / name).absolute()), real_path(data_dir / name)}
         self._folders: dict[str, FolderContent] = {}
@@ -120,9 +121,10 @@ class StrategyFiles:
     def _read_folder(self, folder: str) -> FolderContent:
         files: dict[str, str] = {}
         marks: list[tuple[str, str]] = []
+        size = 0
         for path in self._members(folder):
-            if len(marks) >= _MAX_FILES:
-                problem = f"{folder} offers more than {_MAX_FILES} files; move some elsewhere"
+            if len(marks) >= MAX_FILES:
+                problem = f"{folder} offers more than {MAX_FILES} files; move some elsewhere"
                 return FolderContent({}, "", problem)
             name, real = os.path.relpath(path, folder), real_path(path)
             if path.is_symlink():
@@ -130,16 +132,17 @@ class StrategyFiles:
             if not _inside(real, folder):
                 continue
             try:
-                digest = digest_of(read_file(Path(real), _MAX_FILE_BYTES).data)
+                data = read_file(Path(real), min(_MAX_FILE_BYTES, _MAX_BYTES - size)).data
             except FileTooLargeError:
-                problem = f"{path} is larger than {_MAX_FILE_BYTES // 2**20} MiB"
+                problem = f"{path} is too large, or what is offered with it"
                 return FolderContent({}, "", problem)
             except NotAFileError:
                 continue
             except OSError as error:
                 return FolderContent({}, "", f"{path} cannot be read: {error.strerror}")
-            files[real] = digest
-            marks.append((os.path.relpath(real, folder), digest))
+            size += len(data)
+            files[real] = digest_of(data)
+            marks.append((os.path.relpath(real, folder), files[real]))
         return FolderContent(files, digest_of_files(marks))
 
     def _members(self, folder: str) -> Iterator[Path]:
@@ -177,7 +180,7 @@ def _untrusted(path: Path, trusted: str, state: TrustState) -> UntrustedError:
 def _definitions_in(top: Path) -> list[Path]:
     manifests = [top / name for name in _MANIFESTS]
     code = sorted(top.glob("*.py")) if any(each.is_file() for each in manifests) else []
-    return [*(top / name for name in _DEFINITIONS), *manifests, *code]
+    return [*(top / name for name in DEFINITIONS), *manifests, *code]
 
 
 def _walk(top: Path) -> Iterator[Path]:

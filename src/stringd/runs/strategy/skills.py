@@ -3,12 +3,14 @@
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from stringd.formats.front_matter import header_bounds, read_header
 from stringd.runs.errors import UntrustedError
 from stringd.runs.strategy.files import (
+    MAX_FILES,
     PROJECT_FOLDERS,
     Provenance,
     SourceFile,
@@ -51,7 +53,7 @@ def find_skills(data_dir: Path, cwd: Path, files: StrategyFiles) -> SkillsFound:
         *((cwd / folder, cwd, "project") for folder in PROJECT_FOLDERS),
     ]
     for place, within, origin in places:
-        for path in sorted((place / "skills").glob("*/SKILL.md")):
+        for path in sorted(islice((place / "skills").glob("*/SKILL.md"), MAX_FILES)):
             try:
                 skill, provenance = read_skill(path, origin, files, within)
             except (SkillFileError, OSError) as error:

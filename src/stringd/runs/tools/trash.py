@@ -23,7 +23,7 @@ from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.workspace import Workspace, WorkspacePath
 from stringd.system import safe_open
 from stringd.system.clock import timestamp
-from stringd.system.files import write_atomically
+from stringd.system.files import make_private_directory, write_atomically
 from stringd.wire.runs.catalog import TrashEntry, TrashMetadata
 
 # Far above any file our tools handle; a larger member was not written by us.
@@ -47,7 +47,7 @@ class Trash:
             run_id=run_id,
             agent_name=agent_name,
         )
-        self._bucket.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_directory(self._bucket)
         moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
         plain = re.sub(r"[^\w.-]", "_", PurePosixPath(path).name)[-80:]
         archive = self._bucket / f"{moment}-{uuid4().hex[:8]}-{plain}.tar.gz"

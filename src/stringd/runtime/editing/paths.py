@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from stringd.runtime.errors import CommandError
 from stringd.runtime.variables.scopes import holds_variables
+from stringd.system.trust import trust_file
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -150,6 +151,8 @@ def _explicitly_relative(typed: str) -> bool:
 
 def _is_own_data(call: "Call", real: str, home: str) -> bool:
     """Whether a path is the daemon's. A home that was put inside its directory stays a home."""
+    if real.endswith("/trust.json") and real == os.path.realpath(trust_file()):
+        return True
     data = call.services.data_root
     nested = home != data and is_within(home, data)
     return is_within(real, data) and not (nested and is_within(real, home))

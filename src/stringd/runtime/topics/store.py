@@ -142,6 +142,8 @@ class SessionStore:
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _open(self) -> sqlite3.Connection:
+        # The files beside it get the rights of this one.
+        self._path.touch(0o600)
         db = sqlite3.connect(self._path, isolation_level=None)
         try:
             db.execute("PRAGMA journal_mode = WAL")

@@ -49,7 +49,7 @@ SECRETS: Final = (
     # What was typed: passwords are among it
     *(".*_history", ".local/share/fish/fish_history", ".lesshst", ".viminfo"),
     # Our own
-    *(".string/daemon", ".string/*.sock", ".string/*.jsonl", ".string/config.json"),
+    *(".string/daemon", ".string/*.sock", ".string/*.jsonl", ".string/*.json"),
 )
 """Relative to home; the last part may be a pattern."""
 
