@@ -94,6 +94,34 @@ class ActionNetwork:
         return [host for host in named if host is not None]
 
 
+@dataclass(frozen=True, slots=True)
+class PartsNetwork:
+    """Judges where the menus and includes of a local document may be fetched from.
+
+    `stored` are the `$NAMES` it may use.
+    """
+
+    provenance: Provenance
+    stored: Mapping[str, str]
+
+    def named(self, url: str, *, first: bool) -> None:
+        """Any public host may be asked, so names do not matter."""
+
+    async def found(self, url: str, target: Resolved) -> None:
+        """Judge an address whose name was looked up. Raises `NotSentError`."""
+        asked = origin_of(url)
+        if target.reach == "public" or asked is None:
+            return
+        match self.provenance:
+            case HomeFile() | TrustedFile() | InstalledApp(hosts=None, adopted=True):
+                return
+            case InstalledApp(hosts=hosts) as app:
+                if not any(host.covers(asked) for host in declared_hosts(hosts or (), self.stored)):
+                    raise NotSentError(_undeclared(app, asked))
+            case _:
+                raise NotSentError(f"this page may not reach the private address {asked.host}")
+
+
 def literal_host(action: Action) -> Host | None:
     """The host an action's author wrote out; None when a value decides about it."""
     match = _LITERAL.match(action.target)

@@ -128,6 +128,11 @@ def owner(provenance: Provenance) -> str:
             return f"mcp:{server}"
 
 
+def is_foreign(owner: str | None) -> bool:
+    """Whether values of this owner are those of a page that may reach only public addresses."""
+    return owner is not None and owner.startswith(("file:", "web:", "mcp:"))
+
+
 USER: Final = "user"
 _REMOTE: Final = (
     "CLI actions are only allowed from local file:// documents or locally installed apps. "

@@ -65,11 +65,14 @@ def open_(call: Call) -> Result | Awaitable[Result]:
     if switch == "--edit":
         return edit(call._replace(line=call.line._replace(argument=rest.strip(), body=None)))
     if switch == "--tab":
-        return open_in_tab(call, rest, open_)
+        return open_in_tab(call, rest, _open_at)
     resource = _resource(call, target)
     if resource is not None:
         return _open_resource(call, resource)
-    going = destination(call, target)
+    return _open_at(call, destination(call, target))
+
+
+def _open_at(call: Call, going: Destination) -> Result | Awaitable[Result]:
     if going.address is None:
         return _open_here(call, going)
     if isinstance(going.address, WebAddress):

@@ -2,35 +2,36 @@
 
 from collections.abc import Awaitable, Callable
 
+from stringd.runtime.editing.paths import locate
 from stringd.runtime.errors import CommandError
-from stringd.runtime.pages.target import WebAddress, destination
+from stringd.runtime.pages.target import Destination, WebAddress, destination
 from stringd.runtime.topics.call import Call
 from stringd.runtime.topics.location import is_web
 from stringd.runtime.topics.session import Slot
 from stringd.wire.result import Result
 from stringd.wire.topic import InvalidTopicError, Topic, parse_topic
 
-Open = Callable[[Call], Result | Awaitable[Result]]
+OpenAt = Callable[[Call, Destination], Result | Awaitable[Result]]
 
 _USAGE = "Usage: /open --tab <topic> <target>"
 
 
-async def open_in_tab(call: Call, text: str, open_: Open) -> Result:
+async def open_in_tab(call: Call, text: str, open_at: OpenAt) -> Result:
     """Open a target in a new topic that starts with this one's variables and no history."""
     name, _, target = text.strip().partition(" ")
     if is_web(name) and not target:
         name, target = _next_tab(call), name
     if not target.strip():
         raise CommandError("INVALID_TARGET", _USAGE)
-    topic, address = _topic(name), _absolute(call, target.strip())
+    # Understood here: what may be opened depends on the page whose link it is.
+    topic, going = _topic(name), _destination(call, target.strip())
     slot = _fresh_slot(call, topic)
     slot.queue.take_turn(0)
     try:
         session = call.topics.session(slot)
         session.variables.update(call.session.variables)
         session.variable_owners.update(call.session.variable_owners)
-        line = call.line._replace(argument=address)
-        outcome = open_(call._replace(session=session, line=line))
+        outcome = open_at(call._replace(session=session), going)
         result = outcome if isinstance(outcome, Result) else await outcome
         call.topics.save(session)
     except CommandError:
@@ -69,14 +70,16 @@ def _fresh_slot(call: Call, topic: Topic) -> Slot:
     return slot
 
 
-def _absolute(call: Call, target: str) -> str:
-    """The target as any topic understands it; relative names start where this one stands."""
+def _destination(call: Call, target: str) -> Destination:
+    """Where a target leads, as any topic understands it. Raises `CommandError`."""
     going = destination(call, target)
-    location = call.session.location
-    if isinstance(going.address, WebAddress):
-        return f"{going.address.url}{going.part}"
     if going.address is not None:
-        return f"{going.address.path.as_uri()}{going.part}"
+        return going
+    location = call.session.location
     if location is None:
         raise CommandError("INVALID_TARGET", "No document open.")
-    return f"{location.uri}{going.part}"
+    if is_web(location.uri):
+        return going._replace(
+            address=WebAddress(location.uri, may_be_private=not location.place.public)
+        )
+    return going._replace(address=locate(call, location.uri))

@@ -32,6 +32,14 @@ def resolve_shortcut(
     return _menu_target(page, name)
 
 
+def owner_of_shortcut(session: "Session", name: str) -> str | None:
+    """Whose answer left what `@name` stands for; None when it is not from an answer."""
+    page = session.location.page if session.location else None
+    if page is not None and name.removeprefix("page.") in page.document.shortcuts:
+        return None
+    return session.shortcut_owners.get(name) if name in session.value_shortcuts else None
+
+
 def known_shortcuts(
     session: "Session", values: "Mapping[str, ShortcutValue] | None" = None
 ) -> list[str]:

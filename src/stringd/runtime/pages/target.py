@@ -5,11 +5,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
+from stringd.actions.provenance import ForeignFile, is_foreign, owner
 from stringd.documents import parse_target
 from stringd.runtime.editing.paths import FilePath, is_there, locate
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.installed import Kind, installed, not_installed
-from stringd.runtime.pages.shortcuts import resolve_shortcut
+from stringd.runtime.pages.shortcuts import owner_of_shortcut, resolve_shortcut
 from stringd.runtime.pages.web import resolved
 from stringd.runtime.topics.location import AppManifest, Page, is_web
 
@@ -85,13 +86,34 @@ def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination
     page = _open_page(call)
     if not target:
         return Destination(name, None, wanted)
+    whose = owner_of_shortcut(call.session, name[1:])
+    if is_foreign(whose) and (page is None or whose != owner(page.provenance)):
+        return Destination(target, _from_foreign_answer(target), wanted)
     if page is not None and (is_web(page.uri) or page.is_of_web_part(value)):
         return Destination(target, _from_web_page(page, target), wanted)
     if "://" not in target and not target.startswith("/"):
         # Links in documents are written as URLs are: `my%20notes.md`.
         target = unquote(target)
     name = call.session.shown(target) if target.startswith("file://") else target
-    return Destination(name, _located(call, target), wanted)
+    found = _located(call, target)
+    if (
+        page is not None
+        and isinstance(page.provenance, ForeignFile)
+        and isinstance(found, WebAddress)
+        and _PACKAGE.fullmatch(target) is None
+    ):
+        found = found._replace(may_be_private=False)
+    return Destination(name, found, wanted)
+
+
+def _from_foreign_answer(target: str) -> WebAddress:
+    """Where a value leads that a page left which may be gone by now. Raises `CommandError`."""
+    url = _web_url(target)
+    if url is None:
+        raise CommandError(
+            "FILE_NOT_ALLOWED", f"A page left this; it may lead only to web addresses: {target}"
+        )
+    return WebAddress(url, may_be_private=False)
 
 
 def _from_web_page(page: Page, target: str) -> WebAddress:

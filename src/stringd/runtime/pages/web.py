@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
 from stringd.actions.hosts import origin_of
+from stringd.actions.network import PartsNetwork
 from stringd.actions.provenance import WebPage
 from stringd.documents import (
     Document,
@@ -21,9 +22,10 @@ from stringd.documents import (
 )
 from stringd.documents.addresses import joined
 from stringd.net.charsets import is_marked
-from stringd.net.fetch import Fetched, FetchError, FetchRequest
+from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
 from stringd.runtime.editing.text_file import is_binary
 from stringd.runtime.errors import CommandError
+from stringd.runtime.pages.action_context import stored_names
 from stringd.runtime.pages.load import absolute_menu, check_menu, web_includes
 from stringd.runtime.topics.location import (
     AppManifest,
@@ -56,6 +58,7 @@ class PageSource(NamedTuple):
     call: "Call"
     may_be_private: bool
     manifest: AppManifest | None = None
+    judges: tuple[HopJudge, ...] = ()
 
     async def read(self, url: str) -> tuple[Included, bool]:
         """A further file of the page, and whether it came from the public internet.
@@ -87,7 +90,7 @@ class PageSource(NamedTuple):
             {"Accept": ACCEPT},
             timeout=FETCH_SECONDS,
             may_be_private=self.may_be_private,
-            judges=connection_judges(self.call.caller.permission),
+            judges=(*self.judges, *connection_judges(self.call.caller.permission)),
         )
         try:
             answer = await self.call.services.fetcher.fetch(request)
@@ -154,7 +157,8 @@ async def with_web_parts(call: "Call", page: Page) -> Page:
     """
     if not may_have_web_parts(page):
         return page
-    source = PageSource(call, may_be_private=True)
+    network = PartsNetwork(page.provenance, stored_names(call, page.provenance))
+    source = PageSource(call, may_be_private=True, judges=(network,))
     document = page.document
     wanted = [(name, path) for name, path in document.menus.items() if is_web(path)][:MAX_MENUS]
     found = await asyncio.gather(*(_menu(source, document, *each) for each in wanted))
