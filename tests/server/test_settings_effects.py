@@ -143,3 +143,17 @@ async def test_the_owner_decides_how_far_commands_reach_and_what_they_see(tmp_pa
         events = [each["event"] for each in messages if each["type"] == "agent_streaming"]
         output = next(each["output"] for each in events if each["type"] == "tool-result")
         assert ("\nwrote" in output, "CANARY" in output) == (wrote, wrote)
+
+
+@pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine")
+def test_commands_of_actions_stay_where_their_owner_wants_them(tmp_path: Path) -> None:
+    for level, reach in (("workspace", {"inside"}), ("open", {"inside", "outside"})):
+        base = tmp_path / level
+        with Daemon(base, STRINGD_ACTION_SANDBOX=level) as daemon:
+            owner = Person(daemon.port, "owner", base / "user")
+            page = f"```act.write\nCLI touch inside; touch {base}/outside; echo done\n```\n"
+            owner.put("page.md", page)
+            owner.says("/open page.md")
+            assert "done" in owner.says("/act.write").text
+            made = {path.name for path in base.rglob("*") if path.name in ("inside", "outside")}
+        assert made == reach

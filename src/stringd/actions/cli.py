@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from stringd.actions.errors import ActionError, payload_error
 from stringd.system.command import Command, CommandEnding
 from stringd.system.environment import ACTION, child_environment
+from stringd.system.sandbox import Enclosed
 
 BASH: Final = "/bin/bash"
 MAX_OUTPUT_BYTES: Final = 10 * 1024 * 1024
@@ -33,13 +34,25 @@ def command_environment(
     return {**child_environment(ACTION, base, additions=own), **values}
 
 
+def bash_command(text: str) -> list[str]:
+    return [BASH, "-c", text]
+
+
 class RunningCommand:
     """A started command: await `output`, or `close` it early. What it detaches lives on."""
 
     def __init__(
-        self, text: str, environment: Mapping[str, str], directory: Path, *, split: bool
+        self,
+        text: str,
+        environment: Mapping[str, str],
+        directory: Path,
+        *,
+        split: bool,
+        walls: Enclosed | None = None,
     ) -> None:
         """Start bash on a program text; `split` keeps the two streams apart.
+
+        `walls` is what to start instead, so that the same runs in a sandbox.
 
         Raises `ActionError` when it cannot be started.
         """
@@ -49,8 +62,8 @@ class RunningCommand:
         self._size = 0
         try:
             self._command = Command(
-                [BASH, "-c", text],
-                environment=environment,
+                walls.argv if walls else bash_command(text),
+                environment=walls.environment if walls else environment,
                 directory=self._directory,
                 out=lambda data: self._take(self._out, data),
                 err=(lambda data: self._take(self._err, data)) if split else None,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from stringd.actions.binding import Arguments, Bound, bind, needs_arguments
-from stringd.actions.cli import CommandOutput, RunningCommand, command_environment
+from stringd.actions.cli import CommandOutput, RunningCommand, bash_command, command_environment
 from stringd.actions.command_line import command_for
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
@@ -23,6 +23,7 @@ from stringd.actions.schema import usage
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
 from stringd.actions.shell_text import HOME_NAME, ComposedCommand
 from stringd.actions.templates import Inputs
+from stringd.actions.walls import ActionWalls
 from stringd.documents import Action, html_to_markdown
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
 from stringd.system.command import CommandEnding
@@ -56,6 +57,7 @@ class Engine:
     cli_timeout: float = 120.0
     show_secrets: bool = False
     base_environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    walls: ActionWalls = ActionWalls()  # noqa: RUF009 - a frozen value
 
 
 class ActionText(NamedTuple):
@@ -200,11 +202,14 @@ class _Call:
         template = self._action.response
         if self._caller.permit is not None:
             await self._caller.permit(command.text, command.values, self._place.directory)
+        environment = self._environment(command)
+        walls = self._engine.walls
         running = RunningCommand(
             command.text,
-            self._environment(command),
+            environment,
             self._place.directory,
             split=template is not None and _needs_streams(template),
+            walls=await walls.enclosed(self._place, bash_command(command.text), environment),
         )
         self.running = True
         with self._caller.holding(running):

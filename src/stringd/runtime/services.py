@@ -6,10 +6,12 @@ from os.path import realpath
 from typing import Self
 
 from stringd.actions.run import Engine
+from stringd.actions.walls import ActionWalls
 from stringd.documents.cache import DocumentCache
 from stringd.net.fetch import Fetcher
 from stringd.net.mcp_client import McpServers
 from stringd.runtime.settings import RuntimeSettings
+from stringd.system.sandbox import Level
 from stringd.system.trust import TrustStore
 
 
@@ -36,6 +38,7 @@ class Services:
             settings.http_action_timeout,
             settings.cli_action_timeout,
             settings.show_secrets,
+            walls=ActionWalls(Level(settings.action_sandbox), (settings.data_dir,)),
         )
         return cls(settings, fetcher, engine, McpServers(), realpath(settings.data_dir))
 

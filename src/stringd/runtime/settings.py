@@ -20,3 +20,5 @@ class RuntimeSettings(NamedTuple):
     http_loading: bool = True
     """Whether documents may be loaded from the web."""
     github_api: str = GITHUB_API
+    action_sandbox: str = "open"
+    """How far commands of actions reach."""

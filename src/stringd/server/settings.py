@@ -64,6 +64,7 @@ VARIABLES: Final = {
     "STRINGD_BASH_TIMEOUT_MS": "time limit of a shell command (120000)",
     "STRINGD_BASH_QUIET_MS": "silence after which a shell command is reported as running (10000)",
     "STRINGD_ACTION_TIMEOUT_MS": "time limit of an action (HTTP 60000, CLI 120000)",
+    "STRINGD_ACTION_SANDBOX": "workspace or read-only puts commands of actions in a sandbox (open)",
     "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
     "STRINGD_SECRETS": "keyring keeps persistent variables in the system keyring (files)",
     "STRINGD_HTTP_LOADING": "0 loads no documents from the web (1)",
@@ -104,6 +105,7 @@ def load_settings(
         show_secrets=_switch(environ, "STRINGD_SHOW_SECRETS"),
         use_keyring=_uses_keyring(environ),
         http_loading=_switch(environ, "STRINGD_HTTP_LOADING", default="1"),
+        action_sandbox=_level(environ, "STRINGD_ACTION_SANDBOX", "open"),
         github_api=environ.get("STRINGD_GITHUB_API", "").strip() or GITHUB_API,
     )
     return DaemonSettings(
