@@ -208,6 +208,10 @@ def test_a_daemon_does_not_start_on_a_data_directory_that_came_with_a_clone(
     assert f"data directory {clone.top} is not used" in done.stderr
     assert f"stringd trust --data-dir {clone.top}" in done.stderr
     assert not (clone.top / MARKER).exists()
+    checks = stringd(daemon, clone.root, "doctor", "--json", STRINGD_DATA_DIR=str(clone.top))
+    found = {each["name"]: each for each in json.loads(checks.stdout)["checks"]}
+    assert found["data directory"]["state"] == "broken"
+    assert f"stringd trust --data-dir {clone.top}" in found["data directory"]["fix"]
     assert stringd(daemon, clone.root, "trust", "--data-dir", ".stringd").returncode == 0
     assert (clone.top / MARKER).exists()
 

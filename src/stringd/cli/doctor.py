@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from stringd.client.daemon import UsageError, health, port_from_environment, setting
 from stringd.client.http import TransportError
+from stringd.system.data_directory import why_not_used
 from stringd.system.peers import kernel_can_say
 
 OLDEST_PYTHON: Final = (3, 11)
@@ -148,6 +149,10 @@ def _data_directory() -> Check:
         return Check("data directory", "broken", f"{path} is not a directory", _elsewhere(path))
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         return Check("data directory", "broken", f"{path} is not writable", f"chmod u+rwx {path}")
+    foreign = why_not_used(path, chosen=True)
+    if foreign:
+        fix = f"if it is yours: stringd trust --data-dir {path}"
+        return Check("data directory", "broken", f"{path} is not used: {foreign}", fix)
     return _privacy(path)
 
 

@@ -52,6 +52,11 @@ def claim(path: Path, *, chosen: bool, trust: TrustStore | None = None) -> None:
         _sign(path, trust)
 
 
+def why_not_used(path: Path, *, chosen: bool, trust: TrustStore | None = None) -> str | None:
+    """Why a daemon would not use an existing directory; None when it would. Raises `OSError`."""
+    return _objection(path, path.stat(), trust or TrustStore(), chosen=chosen)
+
+
 def adopt(path: Path, trust: TrustStore) -> None:
     """Take a directory for ours on the owner's word. Raises `TrustError` or `OSError`."""
     status = path.stat()
