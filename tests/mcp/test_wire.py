@@ -114,6 +114,12 @@ def test_a_user_name_is_no_path(daemon: Daemon, user: str) -> None:
     assert (refused.status, refused.json["error"]) == (400, "X-User-Id must be a plain name")
 
 
+@pytest.mark.parametrize("user", ["u" * 256, "u" * 5000])
+def test_a_user_name_is_no_longer_than_a_file_name(daemon: Daemon, user: str) -> None:
+    refused = post(daemon.port, INITIALIZE, {"X-User-Id": user})
+    assert (refused.status, refused.json["error"]) == (400, "X-User-Id is longer than 255 bytes")
+
+
 def test_a_directory_that_is_none_is_refused(daemon: Daemon) -> None:
     refused = post(daemon.port, INITIALIZE, {"X-Stringd-Cwd": "/no/such/place"})
     assert refused.status == 400

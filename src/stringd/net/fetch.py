@@ -27,8 +27,17 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BODY_HEADERS: Final = frozenset({"content-length", "content-type", "transfer-encoding"})
 
 
+OFFLINE: Final = (
+    "HTTP is switched off. The owner of the daemon can start it without STRINGD_HTTP_LOADING=0."
+)
+
+
 class FetchError(Exception):
     """The request failed before there was an answer; `str()` is the reason."""
+
+
+class OfflineError(FetchError):
+    """The owner lets nothing be fetched: nothing was sent."""
 
 
 class HostUnreachableError(FetchError):
@@ -98,11 +107,15 @@ class _Patience:
 
 
 class Fetcher:
-    """Keeps connections between requests; made once, closed with the daemon."""
+    """Keeps connections between requests; made once, closed with the daemon.
 
-    def __init__(self, judge: Callable[[str], Reach] = classify) -> None:
+    One that is not `online` refuses every request, with how to change that.
+    """
+
+    def __init__(self, judge: Callable[[str], Reach] = classify, *, online: bool = True) -> None:
         self._client: httpx2.AsyncClient | None = None
         self._judge = judge
+        self._online = online
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """Follow redirects to an answer. Raises `FetchError`."""
@@ -129,6 +142,8 @@ class Fetcher:
 
     async def resolve(self, url: str) -> Resolved:
         """Where a URL leads. Raises `FetchError`, also for addresses nobody may reach."""
+        if not self._online:
+            raise OfflineError(OFFLINE)
         host, port = _host_and_port(url)
         try:
             found = await resolve(host, port, self._judge)

@@ -32,7 +32,7 @@ class Services:
 
     @classmethod
     def of(cls, settings: RuntimeSettings, fetcher: Fetcher | None = None) -> Self:
-        fetcher = fetcher or Fetcher()
+        fetcher = fetcher or Fetcher(online=settings.http_loading)
         engine = Engine(
             fetcher.fetch,
             settings.http_action_timeout,

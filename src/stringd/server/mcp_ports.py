@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from stringd.wire.runs.requests import ClientMessage
 
 DEFAULT_USER: Final = "default"
+MAX_NAME_BYTES: Final = 255
+"""A new user's home is named after it, and file systems allow no more."""
 
 
 def assemble(
@@ -54,6 +56,8 @@ def caller(headers: Mapping[bytes, bytes], query: bytes) -> McpCaller:
     user_id = headers.get(b"x-user-id", b"").decode("utf-8", "replace").strip() or DEFAULT_USER
     if not user_id.isprintable() or "/" in user_id or user_id in (".", ".."):
         raise BodyError("X-User-Id must be a plain name")
+    if len(user_id.encode()) > MAX_NAME_BYTES:
+        raise BodyError(f"X-User-Id is longer than {MAX_NAME_BYTES} bytes")
     tools = parse_qs(query.decode("utf-8", "replace")).get("tools")
     return McpCaller(
         user_id,

@@ -99,6 +99,12 @@ def test_the_data_of_the_daemon_is_never_reachable(world: World) -> None:
 
 def test_a_nul_is_no_part_of_a_path(world: World) -> None:
     assert world.refused("a\0b") == "INVALID_PATH"
+    assert world.refused("file:///%00") == "INVALID_PATH"
+    assert world.refused("file:///a%00b.md") == "INVALID_PATH"
+
+
+def test_an_address_that_cannot_be_read_is_no_file(world: World) -> None:
+    assert world.refused("file://[x") == "INVALID_PATH"
 
 
 def test_the_way_on_is_a_command_that_is_safe_to_paste(world: World) -> None:

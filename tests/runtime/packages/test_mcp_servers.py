@@ -11,7 +11,14 @@ from stringd.net.mcp_client import (
     McpStartError,
     McpTimeoutError,
 )
-from stringd.runtime.packages.mcp_app import Mount, ToolInfo, arguments_of, document_of, with_ids
+from stringd.runtime.packages.mcp_app import (
+    Mount,
+    ResourceInfo,
+    ToolInfo,
+    arguments_of,
+    document_of,
+    with_ids,
+)
 from stringd.runtime.packages.mcp_servers import action_error
 
 
@@ -43,6 +50,16 @@ from stringd.runtime.packages.mcp_servers import action_error
 def test_a_failure_is_put_in_words(error: McpError, text: str) -> None:
     failure = action_error(error, 2.0)
     assert (failure.code, failure.message) == ("LOAD_ERROR", text)
+
+
+def test_what_a_server_says_cannot_drive_a_terminal() -> None:
+    evil = "\x1b[2Jx\x9b31m\x07\u202eabc\x00"
+    schema = {"properties": {"q": {"description": evil, "type": evil, "default": evil}}}
+    resource = ResourceInfo(f"mem://{evil}", evil, evil)
+    tools = with_ids([ToolInfo(evil, evil, schema)])
+    document = document_of("app", Mount(("x",), None, evil, evil, tools, (resource,)))
+    assert [c for c in document if c != "\n" and not c.isprintable()] == []
+    assert "abc" in document
 
 
 def test_what_a_server_says_cannot_declare_anything() -> None:

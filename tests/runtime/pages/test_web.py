@@ -218,6 +218,10 @@ def test_nothing_is_fetched_when_the_owner_says_so(tmp_path: Path, web: WebServe
         assert refused.text == f"ERROR(LOAD_ERROR): HTTP loading is disabled: {web.url}/p"
         person.put("a.md", f"[!nav:m]({web.url}/p)\n# A\n")
         assert person.gets("/open a.md") == "Opened a.md\n---\n[nav] m — /nav <name>\n\n# A"
+        person.put("b.md", f"# B\n\n```act.ask\nGET {web.url}/p\n```\n")
+        person.gets("/open b.md")
+        for command in ("/act.ask", f"/install {web.url}/p", f"/install --mcp far {web.url}/mcp"):
+            assert "STRINGD_HTTP_LOADING=0" in person.fails(command).text
     assert web.asked == []
 
 

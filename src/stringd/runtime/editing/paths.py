@@ -47,13 +47,13 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     Relative names start at `base`, by default where the topic stands. Raises `CommandError`
     with `FILE_NOT_ALLOWED` or `INVALID_PATH`.
     """
-    if "\0" in typed:
-        raise CommandError("INVALID_PATH", "A path cannot contain a NUL character.")
     if _WEB_ADDRESS.match(typed):
         raise CommandError(
             "INVALID_TARGET", f"Not a file: {typed}\nRecovery: /open takes web addresses."
         )
     path = os.path.normpath(_absolute(call, typed, base))
+    if "\0" in path:
+        raise CommandError("INVALID_PATH", "A path cannot contain a NUL character.")
     _check_length(path)
     real = os.path.realpath(path)
     home = os.path.realpath(call.session.user.home)
@@ -110,7 +110,10 @@ def _absolute(call: "Call", typed: str, base: Path | None) -> str:
     if typed == "~" or typed.startswith("~/"):
         return f"{home}/{typed[2:]}"
     if typed.startswith("file://"):
-        return unquote(urlsplit(typed).path)
+        try:
+            return unquote(urlsplit(typed).path)
+        except ValueError as error:
+            raise CommandError("INVALID_PATH", f"Not an address of a file: {typed}") from error
     if typed.startswith("/"):
         return typed
     if base is None and _starts_at_caller(call) and _explicitly_relative(typed):

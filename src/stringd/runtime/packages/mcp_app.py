@@ -7,6 +7,7 @@ shortcut of its own.
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -18,6 +19,12 @@ MOUNT_FILE: Final = "mcp.json"
 SCHEME: Final = "mcp://"
 _NOT_IN_IDS: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _NOT_IN_FIELDS: Final = re.compile(r"\W+", re.ASCII)
+_DRIVES_A_TERMINAL: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Control characters, and those that turn the direction of reading."""
+_NOT_IN_ADDRESSES: Final = re.compile(rf"[\s()<>\[\]\\]|{_DRIVES_A_TERMINAL.pattern}")
+_TYPES: Final = ("string", "number", "integer", "boolean", "array", "object")
 _CHOICE: Final = re.compile(r"[\w.-]+", re.ASCII)
 _SUMMARY: Final = 160
 
@@ -95,7 +102,7 @@ def document_of(name: str, mount: Mount) -> str:
 
 def resource_uri(name: str, uri: str) -> str:
     """The address under which `/open` reads a resource."""
-    safe = re.sub(r"[\s()<>\[\]\\]", lambda match: f"%{ord(match[0]):02X}", uri)
+    safe = _NOT_IN_ADDRESSES.sub(lambda match: quote(match[0]), uri)
     return f"{SCHEME}{name}/{safe}"
 
 
@@ -152,7 +159,7 @@ def _type(schema: Mapping[str, Any]) -> str:
         if not kinds and "enum" in schema:
             return "string"
     named = [str(kind) for kind in kinds if kind not in (None, "null")]
-    return named[0] if len(named) == 1 else "any"
+    return named[0] if len(named) == 1 and named[0] in _TYPES else "any"
 
 
 def _fields(tool: ToolInfo) -> list[str]:
@@ -196,5 +203,5 @@ def _about(description: str) -> str:
 
 def _plain(text: str) -> str:
     """One line that declares nothing."""
-    line = " ".join(text.split())
+    line = _DRIVES_A_TERMINAL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
     return line.replace("`", "'").replace("~~~", "~").replace("[", "(").replace("]", ")")
