@@ -37,7 +37,8 @@ def enclosed_server(
     if walls is None or walls.level is Level.OPEN or isinstance(available(), Nothing):
         return Enclosed(list(command), dict(environment))
     path = environment.get("PATH") or os.environ.get("PATH", os.defpath)
-    if shutil.which(command[0], path=path) is None:
+    program = shutil.which(command[0], path=path)
+    if program is None:
         # The walls start all the same; only what they print would tell.
         raise FileNotFoundError(command[0])
     named = [Path(word) for word in command[1:] if word.startswith("/")] if walls.owned else []
@@ -45,5 +46,5 @@ def enclosed_server(
     spec = standard_spec(
         walls.level, list(dict.fromkeys(places)), hide=walls.hide, network=Network.OPEN
     )
-    readable = (*spec.readable, *named_in(command))
+    readable = (*spec.readable, *named_in([program, *command[1:]]))
     return enclose(replace(spec, readable=readable), command, environment)
