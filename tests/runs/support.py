@@ -15,9 +15,9 @@ from websockets.exceptions import ConnectionClosed
 from stringd.runs import RunsConfig, RunService, offer_of
 from stringd.runs.models.resolve import Models
 from stringd.server.guard import RequestGuard
-from stringd.server.http.connection import HttpConnection, not_an_upgrade
+from stringd.server.http.connection import HttpConnection
 from stringd.server.http.crowd import Crowd
-from stringd.server.http.messages import HttpRequest, HttpResponse
+from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, text_response
 from stringd.server.ws import take_over
 from stringd.system.trust import TrustStore
 from tests.runs.schema import problems
@@ -92,7 +92,7 @@ class RunsServer:
         self.trust_store = trust
         self.port = 0
         self._clients: list[ClientConnection] = []
-        self.refusal = RequestGuard().refusal
+        self._guard = RequestGuard()
 
     @property
     def url(self) -> str:
@@ -139,8 +139,15 @@ class RunsServer:
     def judge(self, _request: HttpRequest) -> None:
         return None
 
+    def judge_upgrade(
+        self, method: bytes, path: bytes, headers: dict[bytes, bytes]
+    ) -> HttpError | None:
+        assert (method, path) == (b"GET", b"/ws")
+        refusal = self._guard.refusal(headers)
+        return None if refusal is None else HttpError(403, refusal)
+
     def handle(self, _request: HttpRequest) -> HttpResponse:
-        return not_an_upgrade()
+        return text_response(400, "WebSocket upgrade failed")
 
     async def __aexit__(self, *_error: object) -> None:
         self._server.close()

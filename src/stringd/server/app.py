@@ -11,7 +11,6 @@ from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.exec import ExecEndpoint, require_user
 from stringd.server.guard import RequestGuard, own_pages
-from stringd.server.http.connection import not_an_upgrade
 from stringd.server.http.messages import (
     ClientGone,
     HttpError,
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
     from stringd.server.settings import DaemonSettings
 
 logger = logging.getLogger("stringd.server")
+
+WEBSOCKET: Final = "/ws"
+"""Where runs are offered."""
 
 Endpoint = Callable[[HttpRequest], HttpResponse | Awaitable[HttpResponse]]
 
@@ -96,6 +98,15 @@ class App:
         accepted = _BODIES.get((method, request.path))
         return None if accepted is None else self._unreadable(request, accepted)
 
+    def judge_upgrade(
+        self, method: bytes, path: bytes, headers: dict[bytes, bytes]
+    ) -> HttpError | None:
+        """Why a WebSocket upgrade is refused; None when it may pass."""
+        if path != WEBSOCKET.encode() or method != b"GET":
+            return HttpError(400, f"WebSocket is offered only at GET {WEBSOCKET}")
+        refusal = self.refusal(headers)
+        return None if refusal is None else HttpError(403, refusal)
+
     def _unreadable(self, request: HttpRequest, accepted: tuple[str, ...]) -> HttpError | None:
         """What is wrong with a body of this type; an unknown user is told that first."""
         try:
@@ -149,8 +160,8 @@ class App:
     def _other_endpoint(self, request: HttpRequest) -> Endpoint:
         if request.path == mcp.PATH:
             return self._mcp
-        if request.path == "/ws":
-            return lambda _request: not_an_upgrade()
+        if request.path == WEBSOCKET:
+            return lambda _request: text_response(400, "WebSocket upgrade failed")
         if request.method == "DELETE" and request.path.startswith(users.PATH):
             return self._users.delete
         if request.method == "DELETE" and request.path.startswith(sessions.PATH):
@@ -182,14 +193,14 @@ class RunsDoor:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self.refusal = app.refusal
+        self.judge_upgrade = app.judge_upgrade
 
     def judge(self, request: HttpRequest) -> HttpError | None:
-        refusal = self.refusal(request.headers)
+        refusal = self._app.refusal(request.headers)
         return None if refusal is None else HttpError(403, refusal)
 
     def handle(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
-        offered = request.path == "/ws" or (request.method, request.path) == ("GET", "/health")
+        offered = request.path == WEBSOCKET or (request.method, request.path) == ("GET", "/health")
         return self._app.handle(request) if offered else text_response(404, "Not Found")
 
 

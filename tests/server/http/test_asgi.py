@@ -35,7 +35,9 @@ class Mounted:
     def judge(self, request: HttpRequest) -> HttpError | None:
         return None
 
-    def refusal(self, headers: dict[bytes, bytes]) -> str | None:
+    def judge_upgrade(
+        self, method: bytes, path: bytes, headers: dict[bytes, bytes]
+    ) -> HttpError | None:
         return None
 
 

@@ -18,7 +18,6 @@ from stringd.server.http.messages import (
     HttpRequest,
     HttpResponse,
     error_response,
-    text_response,
     too_busy,
 )
 from stringd.server.http.reader import Application
@@ -207,10 +206,8 @@ class HttpConnection(Responder):
             self.data_received(self._head_again(method, leave_out=offer) + rest)
         elif not self._answers_nothing():
             self._refuse(400, "A WebSocket begins when earlier requests have been answered")
-        elif path != b"/ws" or method != b"GET":
-            self._refuse(400, "WebSocket is offered only at GET /ws")
-        elif (refusal := self._app.refusal(self._headers)) is not None:
-            self._refuse(403, refusal)
+        elif (error := self._app.judge_upgrade(method, path, self._headers)) is not None:
+            self._refuse(error.status, str(error))
         elif not self._place.become_websocket():
             self._refuse_with(error_response(too_busy()))
         else:
@@ -269,8 +266,3 @@ class HttpConnection(Responder):
         self._transport.write_eof()
         self._transport.resume_reading()
         self._loop.call_later(LINGER_SECONDS, self._end)
-
-
-def not_an_upgrade() -> HttpResponse:
-    """What `/ws` answers to a request that does not upgrade."""
-    return text_response(400, "WebSocket upgrade failed")

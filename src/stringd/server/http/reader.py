@@ -56,7 +56,9 @@ class Application(Protocol):
     def judge(self, request: HttpRequest) -> HttpError | None:
         """Why a request is refused before its body is read; None when the body may come."""
 
-    def refusal(self, headers: dict[bytes, bytes]) -> str | None:
+    def judge_upgrade(
+        self, method: bytes, path: bytes, headers: dict[bytes, bytes]
+    ) -> HttpError | None:
         """Why a WebSocket upgrade is refused; None when it may pass."""
 
 
