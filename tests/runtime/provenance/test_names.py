@@ -1,12 +1,15 @@
 """Whose values a page sees: the user's, an app's, or none."""
 
+import os
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.requirements import proves
-from tests.runtime.provenance.support import SECRET, Attempt, trust
+from tests.runtime.provenance.support import SECRET, Attempt
+from tests.support.commands import run
 from tests.support.daemon import Daemon
 from tests.support.person import Person
 from tests.support.web import Reply, WebServer
@@ -141,17 +144,14 @@ def test_a_default_names_no_file_that_nobody_typed(attempt: Attempt) -> None:
 @proves("PRV-16")
 def test_trust_counts_at_once_and_ends_at_once(attempt: Attempt, daemon: Daemon) -> None:
     path = attempt.file(attempt.directory)
-    cwd = attempt.directory
+    cwd, owner = attempt.directory, {**os.environ, "HOME": str(daemon.directory)}
     attempt.person.gets(f"/open ./{path.name}", cwd=cwd)
     refused = attempt.person.fails("/act.cli", cwd=cwd)
     assert refused.text.endswith(f"type in your own terminal: stringd trust {path}")
-    trust(daemon, path)
+    run("stringd", *shlex.split(refused.text.partition("terminal: stringd ")[2]), env=owner)
     assert attempt.person.gets("/act.cli", cwd=cwd) == "ran"
-    store = daemon.directory / ".string" / "trust.json"
-    kept = store.read_text(encoding="utf-8")
-    store.write_text('{"trusted": []}', encoding="utf-8")
+    run("stringd", "trust", "--remove", str(path), env=owner)
     assert attempt.person.fails("/act.cli", cwd=cwd).code == "FILE_NOT_ALLOWED"
-    store.write_text(kept, encoding="utf-8")
 
 
 SERVER = """
