@@ -1,9 +1,12 @@
 """The one door to the network."""
 
 import gzip
+import ssl
+from pathlib import Path
 
 import pytest
 
+from stringd.net.addresses import Resolved
 from stringd.net.fetch import (
     MAX_REDIRECTS,
     MAX_RESPONSE_BYTES,
@@ -14,6 +17,7 @@ from stringd.net.fetch import (
     FetchRequest,
 )
 from tests.requirements import proves
+from tests.support.certificates import certificate
 from tests.support.daemon import WAIT_SECONDS
 from tests.support.names import lead
 from tests.support.site import RawServer, Script, cut, drip, flood, silence
@@ -220,3 +224,24 @@ async def test_servers_are_told_who_asks_unless_the_request_says_it() -> None:
 async def test_a_charset_no_page_is_written_in_means_utf8(charset: str) -> None:
     answer = Fetched(200, "http://x.test", "", "Caf\xe9 \\x41".encode(), charset, False, False)
     assert answer.text() == "Caf\xe9 \\x41"
+
+
+async def test_a_host_is_not_believed_by_the_certificate_of_another_at_its_address(
+    tmp_path: Path,
+) -> None:
+    pem = tmp_path / "first.pem"
+    pem.write_bytes(certificate("first.test"))
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(pem)
+    fetcher = Fetcher(certificates=ssl.create_default_context(cafile=pem))
+    with WebServer(Reply("here"), tls=server) as web:
+        for host, believed in (("first", True), ("second", False), ("first", True)):
+            request = get(f"https://{host}.test:{web.port}/{host}")
+            asking = fetcher.exchange(request, Resolved(("127.0.0.1",), "public"))
+            if believed:
+                assert (await asking)[0].text() == "here"
+            else:
+                with pytest.raises(FetchError, match="Hostname mismatch"):
+                    await asking
+    await fetcher.close()
+    assert [asked.target for asked in web.asked] == ["/first", "/first"]

@@ -1,6 +1,7 @@
 """A real HTTP server for tests: answers what it is told, remembers what it was asked."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -59,7 +60,9 @@ class _Server(ThreadingHTTPServer):
 class WebServer:
     """Serves on a free loopback port between entry and exit."""
 
-    def __init__(self, answer: Answer | Reply | None = None) -> None:
+    def __init__(
+        self, answer: Answer | Reply | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.asked: list[Asked] = []
         self.answer: Answer | Reply = answer or Reply("{}")
         outer = self
@@ -88,6 +91,10 @@ class WebServer:
                 """Tests read what was asked, not a log."""
 
         self._server = _Server(Handler)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )

@@ -16,6 +16,8 @@ from stringd.net.addresses import Reach, Resolved, classify, resolve
 from stringd.net.charsets import decoded
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 MAX_REDIRECTS: Final = 10
@@ -109,13 +111,21 @@ class _Patience:
 class Fetcher:
     """Keeps connections between requests; made once, closed with the daemon.
 
-    One that is not `online` refuses every request, with how to change that.
+    One that is not `online` refuses every request, with how to change that. `certificates` are
+    those to believe, by default the usual ones.
     """
 
-    def __init__(self, judge: Callable[[str], Reach] = classify, *, online: bool = True) -> None:
+    def __init__(
+        self,
+        judge: Callable[[str], Reach] = classify,
+        *,
+        online: bool = True,
+        certificates: "ssl.SSLContext | None" = None,
+    ) -> None:
         self._client: httpx2.AsyncClient | None = None
         self._judge = judge
         self._online = online
+        self._certificates = certificates
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """Follow redirects to an answer. Raises `FetchError`."""
@@ -186,10 +196,13 @@ class Fetcher:
 
         try:
             named = httpx2.URL(request.url)
+            # Connections are kept by address. Another host may share it, and the certificate of
+            # this one says nothing about that host.
+            once = [(b"Connection", b"close")] if named.scheme == "https" else []
             async with self._connected().stream(
                 request.method,
                 named.copy_with(host=address, fragment=None),
-                headers=[(b"Host", named.netloc), *_encoded(request.headers)],
+                headers=[(b"Host", named.netloc), *once, *_encoded(request.headers)],
                 content=request.body,
                 extensions={"sni_hostname": named.raw_host.decode("ascii")},
             ) as response:
@@ -222,6 +235,7 @@ class Fetcher:
 
             self._client = httpx2.AsyncClient(
                 headers={"User-Agent": "stringd"},
+                verify=True if self._certificates is None else self._certificates,
                 follow_redirects=False,
                 timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
                 trust_env=False,
