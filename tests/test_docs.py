@@ -85,3 +85,14 @@ def test_links_between_pages_lead_somewhere() -> None:
         prose = re.sub(r"(?ms)^(`{3,}).*?^\1|`+[^`\n]+`+", "", page.read_text("utf-8"))
         for target in re.findall(r"\]\(([^)#\s:]+\.md)(?:#[^)]*)?\)", prose):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", ["security.md", "reviewing.md", "architecture.md"])
+def test_every_test_and_module_a_page_names_exists(page: str) -> None:
+    """A promise that names a test which is gone would be a promise nobody keeps."""
+    text = (DOCS / page).read_text("utf-8")
+    tests = re.findall(r"`(tests/[\w/.]+)`", text)
+    modules = re.findall(r"`((?:system|net|wire|runtime|runs|gate|server|actions)/[\w/.]+)`", text)
+    lost = [each for each in tests if not (ROOT / each).exists()]
+    lost += [each for each in modules if not (ROOT / "src" / "stringd" / each).exists()]
+    assert lost == []
