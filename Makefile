@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 SOURCES := src tests bench docs examples scripts
 # Versions come from the lock file; pyproject.toml says which others would do.
 INSTALL := $(BIN)/pip install -q --disable-pip-version-check -c requirements.lock
+# More than two cores can use: most tests wait for something most of the time.
+WORKERS ?= 4
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 ROOM ?=
 ROUNDS ?= 10
 
@@ -16,7 +19,7 @@ run: $(VENV)/.run
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.machine
-	$(BIN)/pytest -n 2 -m "not soak" $(ARGS)
+	$(PYTEST) -m "not soak" $(ARGS)
 
 quick: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.quick $(ROOM)
@@ -36,7 +39,7 @@ bench: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	$(BIN)/pytest -m soak --timeout 3600 --hypothesis-profile explore $(ARGS)
-	$(BIN)/pytest -n 2 -m "hypothesis and not soak" --hypothesis-profile explore $(ARGS)
+	$(PYTEST) -m "hypothesis and not soak" --hypothesis-profile explore $(ARGS)
 
 stress: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.stress $(ROUNDS)

@@ -254,7 +254,7 @@ def test_a_program_that_is_not_stringd_is_recognised() -> None:
         thread = threading.Thread(target=not_stringd)
         thread.start()
         client = String("u", port=listening.getsockname()[1])
-        with pytest.raises(TransportError, match="no JSON object"):
+        with pytest.raises(TransportError, match="not a JSON object"):
             client.health()
         client.close()
         thread.join(WAIT_SECONDS)

@@ -57,8 +57,10 @@ def main(rooms: list[str]) -> int:
     if not chosen:
         print("nothing that has tests differs from main; ROOM=runs/guard names a room")
         return 0
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "not soak"]
-    return subprocess.run([*command, *map(str, chosen)], cwd=ROOT, check=False).returncode
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "4", "--dist", "worksteal"]
+    return subprocess.run(
+        [*command, "-m", "not soak", *map(str, chosen)], cwd=ROOT, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -42,7 +42,12 @@ async def site(heard: list[str] | None = None) -> AsyncIterator[str]:
     never = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError:
+            # It gave up before it had asked.
+            writer.close()
+            return
         path = head.split()[1].decode()
         if heard is not None:
             heard.append(path)
