@@ -54,6 +54,8 @@ class Daemon:
     """`stringd serve` on a free port; started on entry, stopped on exit."""
 
     program: tuple[str, ...] = ("-m", "stringd")
+    launcher: tuple[str, ...] = ()
+    """A command that becomes the one in its arguments."""
 
     def __init__(self, directory: Path, *arguments: str, **environment: str) -> None:
         self.directory = directory
@@ -81,7 +83,7 @@ class Daemon:
     def start(self) -> None:
         """Start the daemon and wait until it says that it listens."""
         self.process = subprocess.Popen(
-            [sys.executable, *self.program, "serve", *self.arguments],
+            [*self.launcher, sys.executable, *self.program, "serve", *self.arguments],
             env=self.child_environment(),
             cwd=self.directory,
             stdout=subprocess.PIPE,

@@ -10,8 +10,14 @@ RunServiceError
     ├── CallError
     ├── StepError
     ├── ModelError
+    ├── NotRecordedError   the timeline could not take an event, so what it says is not done
     └── UnansweredError    nobody answered a prompt in the time the daemon gives
 """
+
+import errno
+from typing import Final
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class RunServiceError(Exception):
@@ -70,6 +76,17 @@ class StepError(ExecutionError):
 
 class ModelError(ExecutionError):
     """A model could not be found, reached or understood."""
+
+
+class NotRecordedError(ExecutionError):
+    """`what` is the event that is missing from the run's timeline."""
+
+    def __init__(self, run_id: str, what: str, cause: OSError) -> None:
+        self.why = "the disk is full" if cause.errno in _FULL else cause.strerror or str(cause)
+        super().__init__(
+            f"Not recorded, so not done: {what} ({self.why}). The run stopped there and can be "
+            f"resumed: make room for its timeline, then: stringd runs resume {run_id}"
+        )
 
 
 class UnansweredError(ExecutionError):

@@ -82,7 +82,7 @@ MAX_OPEN: Final = max(64, min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[0
 
 
 class AppendFiles:
-    """Open files by path. Use it from one thread; failing to write is logged, never raised."""
+    """Open files by path. Use it from one thread."""
 
     def __init__(self, max_open: int = MAX_OPEN) -> None:
         self._max_open = max_open
@@ -92,34 +92,39 @@ class AppendFiles:
         self._syncer = Syncer()
 
     def write(self, path: str, line: bytes) -> None:
-        """Append a line that ends with a newline."""
+        """Append a line that ends with a newline, whole or not at all. Raises `OSError`."""
+        fd = self._file(path)
         try:
-            if os.write(self._file(path), line) < len(line):
+            written = os.write(fd, line)
+            if written < len(line):
+                os.ftruncate(fd, os.lseek(fd, 0, os.SEEK_CUR) - written)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError as error:
-            log.error("cannot write %s: %s", path, error)
-            # Opened again, it is seen to that no line stands behind a torn one.
+        except OSError:
+            # Opened again, a line that could not be taken back is ended before the next one.
             self._close(path)
+            raise
 
     async def sync(self, path: str) -> None:
-        """Return once everything written to the file so far is on the disk."""
+        """Return once everything written to the file so far is on the disk. Raises `OSError`."""
         fd = self._open.get(path)
         if fd is None:
             return
         self._syncing[fd] = self._syncing.get(fd, 0) + 1
         try:
             await self._syncer.sync(fd)
-        except OSError as error:
-            log.error("cannot sync %s: %s", path, error)
         finally:
             self._syncing[fd] -= 1
             if not self._syncing[fd]:
                 del self._syncing[fd]
 
     def claim(self, path: str) -> bool:
-        """Hold the file until it is released; False while another process does."""
+        """Hold the file until it is released; False while another process does.
+
+        Raises `OSError` when there is no such file and none can be made.
+        """
+        fd = self._file(path)
         try:
-            fcntl.flock(self._file(path), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._close(path)
             return False
@@ -128,6 +133,10 @@ class AppendFiles:
             log.warning("cannot claim %s: %s", path, error)
         self._claimed.add(path)
         return True
+
+    def claimed(self, path: str) -> bool:
+        """Whether we hold the file."""
+        return path in self._claimed
 
     def release(self, path: str) -> None:
         """Close the file and give up what was claimed."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stringd.runs.errors import NotRecordedError
 from stringd.runs.record.events import Ending, RunCompleted, RunStarted
 from stringd.runs.record.file_store import FileRunStore
 from stringd.system.clock import timestamp
@@ -129,16 +130,22 @@ async def test_more_runs_than_open_files_are_written_and_synced_alike(
     store.close()
 
 
-def test_a_full_disk_is_logged_and_fails_nothing(
+def test_what_cannot_be_written_is_raised_and_broadcasts_are_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     blocked = tmp_path / "runs"
     blocked.write_text("a file where the directory should be", "utf-8")
     store = FileRunStore(blocked)
-    store.append("r", started())
-    store.save_selection("r", [])
+    with pytest.raises(NotRecordedError, match="its start"):
+        store.append("r", started())
+    with pytest.raises(NotRecordedError):
+        store.claim("r")
+    with pytest.raises(OSError, match="runs"):
+        store.save_selection("r", [])
+    for _ in range(3):
+        store.append_broadcast("r", b"{}")
     assert store.timeline("r") == []
-    assert "cannot write" in caplog.text
+    assert caplog.text.count("cannot keep") == 1
     store.close()
 
 

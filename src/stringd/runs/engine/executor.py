@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Final
 
 from msgspec import UNSET
@@ -12,7 +13,7 @@ from stringd.runs.engine.run import Prepared, Run
 from stringd.runs.engine.segment import Segment, SegmentParts
 from stringd.runs.engine.services import RunServices
 from stringd.runs.engine.slots import RunSlots
-from stringd.runs.errors import ExecutionError
+from stringd.runs.errors import ExecutionError, NotRecordedError
 from stringd.runs.guard.budget import RunBudget
 from stringd.runs.record import events
 from stringd.runs.record.resume import Journal
@@ -34,10 +35,13 @@ class RunExecutor:
         self._slots = slots
 
     def begin(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
-        """Record the start and run the flow in the background."""
+        """Run the flow in the background, once `record_start` has succeeded."""
         run.started = True
         run.status = "running"
-        self._record_start(run, prepared, text, resume=resume)
+        run.persist()
+        if resume:
+            for left in prepared.journal.steering:
+                run.mailbox.put(Steer(left, between=True))
         run.task = asyncio.create_task(
             self._execute(run, prepared, text, resume=resume), name=f"run {run.id}"
         )
@@ -73,14 +77,16 @@ class RunExecutor:
             run.status = "cancelled"
         finally:
             if run.status == "cancelled":
-                recorder = self._services.recorder(run.id)
-                recorder.run_ended("cancelled", CANCELLED)
-                await recorder.sync()
+                await self._record_failure(run, "cancelled", CANCELLED)
                 run.release()
             run.task = None
 
     async def _segment(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
-        await self._services.recorder(run.id).sync()
+        try:
+            await self._services.recorder(run.id).sync()
+        except NotRecordedError as error:
+            await self._finish_failed(run, ErrorInfo(code=error.code, message=str(error)))
+            return
         run.observe(
             messages.StrategyStarted(
                 run_id=run.id,
@@ -101,14 +107,16 @@ class RunExecutor:
         try:
             result = await segment.execute(journal.input if journal else text)
         except ExecutionError as error:
-            await self._finish_failed(run, ErrorInfo(code=error.code, message=str(error)))
+            told = self._store.lost(run.id) or error
+            await self._finish_failed(run, ErrorInfo(code=told.code, message=str(told)))
         except Exception as error:  # our own fault must not leave a ghost running
             log.error("run %s failed unexpectedly", run.id, exc_info=error)
             await self._finish_failed(run, ErrorInfo(code=ExecutionError.code, message=str(error)))
         else:
             await self._finish(run, segment, result)
 
-    def _record_start(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
+    def record_start(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
+        """Keep the start of a segment, before it begins. Raises `NotRecordedError`."""
         settings = prepared.settings
         event = events.RunStarted(
             ts=timestamp(),
@@ -122,19 +130,21 @@ class RunExecutor:
             resume=True if resume else UNSET,
         )
         self._services.recorder(run.id).run_started(event)
-        run.persist()
         for waiting in run.mailbox:
             self.record_steering(run, waiting.text, waiting.by)
-        if resume:
-            for left in prepared.journal.steering:
-                run.mailbox.put(Steer(left, between=True))
 
     def record_steering(self, run: Run, text: str, by: events.DecidedBy) -> None:
-        """Keep an accepted text, before its sender is told it was."""
+        """Keep an accepted text, before its sender is told it was. Raises `NotRecordedError`."""
         self._services.recorder(run.id).steering_accepted(text, by)
 
     async def _finish(self, run: Run, segment: Segment, result: str) -> None:
-        left = await self._settle(run, "completed")
+        try:
+            left = await self._complete(run)
+        except NotRecordedError as error:
+            # Whoever watches must not take for done what the timeline does not have.
+            run.status = "running"
+            await self._finish_failed(run, ErrorInfo(code=error.code, message=str(error)))
+            return
         run.publish(
             messages.StrategyCompleted(
                 run_id=run.id,
@@ -147,7 +157,10 @@ class RunExecutor:
         run.release()
 
     async def _finish_failed(self, run: Run, error: ErrorInfo) -> None:
-        left = await self._settle(run, "error", error)
+        left = self._settle(run, "error")
+        await self._record_failure(run, "error", error)
+        # A client that reacts to the ending must find the run ready to be prepared again.
+        run.prepared = None
         run.publish(
             messages.StrategyError(
                 run_id=run.id,
@@ -158,21 +171,34 @@ class RunExecutor:
         )
         run.release()
 
-    async def _settle(
-        self, run: Run, status: events.Ending, error: ErrorInfo | None = None
-    ) -> list[str]:
-        """End the run's state and record it; returns the steering nobody took."""
-        if run.status != "running":
-            # Code that swallowed its cancellation does not turn a stopped run into another ending.
-            raise asyncio.CancelledError
-        run.end(status)
-        left = _undelivered(run)
+    async def _complete(self, run: Run) -> list[str]:
+        """Record that the run completed, then end it. Raises `NotRecordedError`."""
+        _still_running(run)
         recorder = self._services.recorder(run.id)
-        recorder.run_ended(status, error)
+        recorder.run_ended("completed")
+        left = self._settle(run, "completed")
         await recorder.sync()
-        # A client that reacts to the ending must find the run ready to be prepared again.
         run.prepared = None
         return left
+
+    async def _record_failure(self, run: Run, status: events.Ending, error: ErrorInfo) -> None:
+        """Record an end as well as it can be; a run that failed has failed all the same."""
+        recorder = self._services.recorder(run.id)
+        recorder.run_failed(status, error)
+        with suppress(NotRecordedError):
+            await recorder.sync()
+
+    def _settle(self, run: Run, status: events.Ending) -> list[str]:
+        """End the run's state; returns the steering nobody took."""
+        _still_running(run)
+        run.end(status)
+        return _undelivered(run)
+
+
+def _still_running(run: Run) -> None:
+    if run.status != "running":
+        # Code that swallowed its cancellation does not turn a stopped run into another ending.
+        raise asyncio.CancelledError
 
 
 def _undelivered(run: Run) -> list[str]:

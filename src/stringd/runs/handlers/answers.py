@@ -76,8 +76,8 @@ class Answers:
         prompt = next(filter(wanted, waiting), None)
         if prompt is None:
             return None
-        waiting.remove(prompt)
         event = self._services.recorder(run_id).prompt_answered(prompt.request_id, answer)
+        waiting.remove(prompt)
         run = self._known.get(run_id)
         if run is not None and run.prepared is not None:
             run.prepared.journal.unfinished.note(event)

@@ -8,7 +8,7 @@ from stringd.runs.agents.steering import Steer
 from stringd.runs.engine.executor import RunExecutor
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.run import Prepared, Run
-from stringd.runs.errors import RefusedError, StartError
+from stringd.runs.errors import NotRecordedError, RefusedError, StartError
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import RunsClient
 from stringd.runs.handlers.subscriptions import follow
@@ -63,9 +63,18 @@ class RunControl:
         *,
         resume: bool,
     ) -> None:
-        if not self._store.claim(run.id):
-            code = "START_FAILED" if prepared.kind == "new" else "CONTINUE_FAILED"
-            raise StartError(code, f"Run is running in another daemon: {run.id}")
+        code = "START_FAILED" if prepared.kind == "new" else "CONTINUE_FAILED"
+        try:
+            if not self._store.claim(run.id):
+                raise StartError(code, f"Run is running in another daemon: {run.id}")
+            self._executor.record_start(run, prepared, request.input, resume=resume)
+        except NotRecordedError as error:
+            self._store.release(run.id)
+            raise StartError(
+                code,
+                f"Run not started, nothing was done: its start cannot be recorded ({error.why}). "
+                f"Make room in the data directory and start it again: {run.id}",
+            ) from error
         self._known.forget_oldest()
         self._answers.forget(run.id)
         follow(run, client)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
 
-from stringd.runs.errors import RunServiceError, UntrustedError
+from stringd.runs.errors import NotRecordedError, RunServiceError, UntrustedError
 from stringd.runs.handlers.client import RunsClient
 from stringd.wire.runs import Refusal, decode_request, messages, requests
 
@@ -127,6 +127,8 @@ def _send(answer: Answer, request: requests.RunsRequest, client: RunsClient) -> 
 def _error(error: Exception) -> messages.Error:
     if isinstance(error, UntrustedError):
         return messages.Error(code=error.code, message=str(error), trust=error.path or UNSET)
+    if isinstance(error, NotRecordedError):
+        return messages.Error(code="INTERNAL_ERROR", message=str(error))
     if isinstance(error, RunServiceError):
         return messages.Error(code=error.code, message=str(error))
     log.error("a request failed unexpectedly", exc_info=error)

@@ -14,6 +14,7 @@ from stringd.runs.errors import PrepareError
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.handlers.client import RunsClient
 from stringd.runs.handlers.subscriptions import follow, join, leave
+from stringd.runs.mcp.servers import RunServers
 from stringd.runs.record.store import check_run_id
 from stringd.runs.record.views import conversation
 from stringd.wire.runs import messages, requests
@@ -85,9 +86,20 @@ class Preparation:
         if run.live:
             run.servers = prepared.mcp
             if chosen is None:
-                self._store.save_selection(run.id, list(prepared.mcp.enabled))
+                self._save_selection(run, prepared.mcp)
         else:
             prepared.mcp.close()
+
+    def _save_selection(self, run: Run, servers: RunServers) -> None:
+        try:
+            self._store.save_selection(run.id, list(servers.enabled))
+        except OSError as error:
+            run.servers = None
+            servers.close()
+            raise PrepareError(
+                f"Cannot keep the choice of MCP servers: {error.strerror or error}. "
+                "Make room in the data directory and prepare the run again."
+            ) from error
 
     def _settle_in(self, run: Run, prepared: Prepared) -> None:
         run.prepared = prepared

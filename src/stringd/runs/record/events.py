@@ -225,6 +225,27 @@ def encode_event(event: TimelineEvent) -> bytes:
     return _encoder.encode(event) + b"\n"
 
 
+def event_name(event: TimelineEvent) -> str:
+    """What an event records, for somebody who is told that it is missing."""
+    match event:
+        case ToolStarted(tool_name=tool):
+            return f"the call of tool `{tool}`"
+        case ToolFinished():
+            return "how a tool call ended"
+        case StepBegun(step_name=name):
+            return f'the start of step "{name}"'
+        case StepEnded(step_name=name):
+            return f'the result of step "{name}"'
+        case AgentCall(record=record):
+            return f"the answer of agent `{record.agent_name}`"
+        case RunStarted():
+            return "its start"
+        case RunCompleted():
+            return "its end"
+        case _:
+            return f"an event of type {type(event).__struct_config__.tag}"
+
+
 def decode_events(lines: Iterable[bytes]) -> list[AnyEvent]:
     """Every line that is an event we know; torn, malformed and foreign lines are skipped."""
     events: list[AnyEvent] = []

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypedDict
 import msgspec
 from msgspec import Struct
 
+from stringd.runs.errors import NotRecordedError
 from stringd.runs.record.events import (
     INTERRUPTED,
     AnyEvent,
@@ -20,6 +21,7 @@ from stringd.runs.record.events import (
     TimelineEvent,
     decode_events,
     encode_event,
+    event_name,
 )
 from stringd.runs.record.views import overview
 from stringd.system.append_files import MAX_OPEN, AppendFiles
@@ -62,22 +64,69 @@ class FileRunStore:
         self._timeline_prefix = f"{self._directory}/"
         self._events_prefix = f"{self._events}/"
         self._files = AppendFiles(max_open)
+        # Live runs that lost an event, and ends of segments that are in memory alone.
+        self._stopped: dict[str, NotRecordedError] = {}
+        self._unwritten: dict[str, RunCompleted] = {}
+        self._unkept: set[str] = set()
         self._overviews: dict[str, _Known] = {}
 
     def claim(self, run_id: str) -> bool:
-        return self._files.claim(self._timeline(run_id))
+        try:
+            claimed = self._files.claim(self._timeline(run_id))
+        except OSError as error:
+            raise NotRecordedError(run_id, "its start", error) from error
+        if claimed:
+            self._stopped.pop(run_id, None)
+        return claimed
 
     def append(self, run_id: str, event: TimelineEvent) -> None:
-        self._files.write(self._timeline(run_id), encode_event(event))
+        if run_id in self._stopped:
+            raise self._stopped[run_id].with_traceback(None)
+        path = self._timeline(run_id)
+        try:
+            self._files.write(path, encode_event(event))
+        except OSError as error:
+            raise self._not_recorded(run_id, event_name(event), error) from error
+        if self._unwritten:
+            self._unwritten.pop(run_id, None)
+
+    def lost(self, run_id: str) -> NotRecordedError | None:
+        return self._stopped.get(run_id)
+
+    def end(self, run_id: str, event: RunCompleted) -> None:
+        try:
+            self._files.write(self._timeline(run_id), encode_event(event))
+        except OSError as error:
+            log.error("cannot record the end of run %s: %s", run_id, error)
+            self._unwritten[run_id] = event
+            self._overviews.pop(run_id, None)
 
     def append_broadcast(self, run_id: str, frame: bytes) -> None:
-        self._files.write(self._broadcasts(run_id), frame + b"\n")
+        try:
+            self._files.write(self._broadcasts(run_id), frame + b"\n")
+        except OSError as error:
+            if run_id not in self._unkept:
+                self._unkept.add(run_id)
+                log.error("cannot keep what run %s shows: %s", run_id, error)
 
     async def sync(self, run_id: str) -> None:
-        await self._files.sync(self._timeline(run_id))
+        try:
+            await self._files.sync(self._timeline(run_id))
+        except OSError as error:
+            raise self._not_recorded(run_id, "its last events", error) from error
+
+    def _not_recorded(self, run_id: str, what: str, error: OSError) -> NotRecordedError:
+        log.error("run %s: cannot record %s: %s", run_id, what, error)
+        failure = NotRecordedError(run_id, what, error)
+        path = self._timeline(run_id)
+        if self._files.claimed(path):
+            self._stopped[run_id] = failure
+        return failure
 
     def timeline(self, run_id: str) -> list[AnyEvent]:
-        return decode_events(_lines(self._timeline(run_id)))
+        events = decode_events(_lines(self._timeline(run_id)))
+        unwritten = self._unwritten.get(run_id)
+        return events if unwritten is None else [*events, unwritten]
 
     def broadcasts(self, run_id: str, from_seq: int) -> Iterator[tuple[int, bytes]]:
         for line in _lines(self._broadcasts(run_id)):
@@ -123,7 +172,7 @@ class FileRunStore:
         mark = (stat.st_mtime_ns, stat.st_size)
         known = self._overviews.get(path.stem)
         if known is None or known.mark != mark:
-            known = _Known(mark, overview(path.stem, decode_events(_lines(str(path)))))
+            known = _Known(mark, overview(path.stem, self.timeline(path.stem)))
             self._overviews[path.stem] = known
         return known.overview
 
@@ -140,9 +189,13 @@ class FileRunStore:
         seen = self._overview(path)
         if seen is None or seen.status != "running":
             return None
-        if not self.claim(seen.run_id):
+        try:
+            if not self.claim(seen.run_id):
+                return None
+        except NotRecordedError as error:
+            log.error("%s", error)
             return None
-        self.append(seen.run_id, RunCompleted(ts=timestamp(), status="error", error=INTERRUPTED))
+        self.end(seen.run_id, RunCompleted(ts=timestamp(), status="error", error=INTERRUPTED))
         self.release(seen.run_id)
         return seen.run_id
 
@@ -154,13 +207,9 @@ class FileRunStore:
         return found["enabledMcpServerIds"]
 
     def save_selection(self, run_id: str, server_ids: list[str]) -> None:
-        path = self._selection(run_id)
-        try:
-            make_private_directory(self._directory)
-            content = msgspec.json.encode({"enabledMcpServerIds": server_ids})
-            write_atomically(path, content, 0o600)
-        except OSError as error:
-            log.error("cannot write %s: %s", path, error)
+        make_private_directory(self._directory)
+        content = msgspec.json.encode({"enabledMcpServerIds": server_ids})
+        write_atomically(self._selection(run_id), content, 0o600)
 
     def drop_selection(self, run_id: str) -> None:
         self._selection(run_id).unlink(missing_ok=True)
@@ -168,13 +217,19 @@ class FileRunStore:
     def delete(self, run_id: str) -> None:
         self.release(run_id)
         self._overviews.pop(run_id, None)
+        self._unwritten.pop(run_id, None)
         # The timeline goes first: a run without one does not exist.
         for path in (self._timeline(run_id), self._broadcasts(run_id), self._selection(run_id)):
             Path(path).unlink(missing_ok=True)
 
     def release(self, run_id: str) -> None:
-        self._files.release(self._timeline(run_id))
+        path = self._timeline(run_id)
+        self._files.release(path)
         self._files.release(self._broadcasts(run_id))
+        self._unkept.discard(run_id)
+        if self._stopped.pop(run_id, None) is not None and _empty(path):
+            # A run whose start could not be recorded does not exist.
+            Path(path).unlink(missing_ok=True)
 
     def close(self) -> None:
         self._files.close()
@@ -194,6 +249,13 @@ def _changed(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def _empty(path: str) -> bool:
+    try:
+        return os.stat(path).st_size == 0  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def _many_lines(path: Path) -> bool:

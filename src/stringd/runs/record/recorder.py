@@ -35,7 +35,10 @@ class StepPlace:
 
 
 class Recorder:
-    """Writes one run's timeline. What it took survives the process, `sync` the machine."""
+    """Writes one run's timeline. What it took survives the process, `sync` the machine.
+
+    Every method raises `NotRecordedError`: then what it was to record must not happen.
+    """
 
     def __init__(self, store: RunStore, run_id: str) -> None:
         self._store = store
@@ -50,6 +53,11 @@ class Recorder:
 
     def run_ended(self, status: events.Ending, error: ErrorInfo | None = None) -> None:
         self._append(events.RunCompleted(ts=timestamp(), status=status, error=error or UNSET))
+
+    def run_failed(self, status: events.Ending, error: ErrorInfo) -> None:
+        """Record an end that happens whether it can be recorded or not; never raises."""
+        ended = events.RunCompleted(ts=timestamp(), status=status, error=error)
+        self._store.end(self._run_id, ended)
 
     def step_started(self, step: StepPlace) -> None:
         self._append(
@@ -167,6 +175,9 @@ class InnerRecorder(Recorder):
         self._outer = outer
 
     async def sync(self) -> None:
+        pass
+
+    def run_failed(self, status: events.Ending, error: ErrorInfo) -> None:
         pass
 
     def file_changed(self, mutation: events.ToolMutation) -> None:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from stringd.runs.errors import PrepareError
-from stringd.runs.record.events import AnyEvent, TimelineEvent
+from stringd.runs.errors import NotRecordedError, PrepareError
+from stringd.runs.record.events import AnyEvent, RunCompleted, TimelineEvent
 from stringd.wire.runs.types import RunOverview
 
 _PLAIN_NAME: Final = re.compile(r"[^\x00-\x1f\x7f/\\]+")
@@ -26,14 +26,30 @@ class RunStore(Protocol):
     """Timelines, broadcasts and settings by run id.
 
     What `append` and `append_broadcast` took survives the process; what `sync` confirmed survives
-    the machine. Failing to write is logged, never raised: a full disk must not fail a run.
+    the machine. What cannot be recorded is not done: `append` and `sync` raise `NotRecordedError`,
+    and a claimed run that lost one event takes no other until it is released. Broadcasts repeat
+    what the timeline says; that one cannot be kept is only logged.
     """
 
     def claim(self, run_id: str) -> bool:
-        """Make the run ours until it is released; False while another process has it."""
+        """Make the run ours until it is released; False while another process has it.
+
+        Raises `NotRecordedError` where nothing can be written.
+        """
         ...
 
     def append(self, run_id: str, event: TimelineEvent) -> None: ...
+
+    def lost(self, run_id: str) -> NotRecordedError | None:
+        """Why a claimed run takes no more events."""
+        ...
+
+    def end(self, run_id: str, event: RunCompleted) -> None:
+        """Append the end of a segment, whatever was lost before; never raises.
+
+        What cannot be written counts for this process until something else is recorded.
+        """
+        ...
 
     async def sync(self, run_id: str) -> None: ...
 
@@ -65,7 +81,9 @@ class RunStore(Protocol):
         """The MCP servers chosen for a run, or None before the first preparation."""
         ...
 
-    def save_selection(self, run_id: str, server_ids: list[str]) -> None: ...
+    def save_selection(self, run_id: str, server_ids: list[str]) -> None:
+        """Raises `OSError`."""
+        ...
 
     def drop_selection(self, run_id: str) -> None: ...
 
