@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from stringd.client.daemon import setting
+from stringd.runtime.errors import StorageError
 from stringd.server.app import App
 from stringd.server.serve import PortInUseError, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
@@ -29,7 +30,7 @@ def main(name: str, argv: Sequence[str]) -> int:
         mark_descendants()
         adopt_orphans()
         run(settings, lambda app: _ready(app, settings, welcome=args.welcome))
-    except (SettingsError, PortInUseError, ForeignDirectoryError) as error:
+    except (SettingsError, PortInUseError, StorageError, ForeignDirectoryError) as error:
         return _fail(str(error))
     except OSError as error:
         return _fail(f"{error.strerror}: {error.filename}")

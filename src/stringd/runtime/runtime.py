@@ -2,14 +2,14 @@
 
 import inspect
 import logging
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from stringd.runtime.commands import bash
 from stringd.runtime.commands.table import dispatch
-from stringd.runtime.errors import CommandError
+from stringd.runtime.errors import CommandError, NotSavedError
 from stringd.runtime.packages.record import Adoption
 from stringd.runtime.services import Services
 from stringd.runtime.topics.call import ANYONE, Caller
@@ -32,6 +32,18 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     meta: Meta | None
 
 
+class Saving:
+    """The answer to a command that is done, as soon as what it changed is on disk."""
+
+    __slots__ = ("_answer",)
+
+    def __init__(self, answer: Coroutine[Any, Any, Answer]) -> None:
+        self._answer = answer
+
+    def __await__(self) -> Generator[Any, None, Answer]:
+        return self._answer.__await__()
+
+
 class Runtime:
     """Everything behind `/exec`, `/users` and `/sessions`."""
 
@@ -52,8 +64,10 @@ class Runtime:
             return _failure(session, error)
         if not isinstance(outcome, Result):
             return self._finish(slot, session, outcome)
-        if not reads_only:
-            self._keep(slot, session)
+        if not reads_only or session.stored is None:
+            writing = self._keep(slot, session)
+            if writing is not None:
+                return Saving(_kept(session, outcome, writing))
         return Answer(outcome, session.meta())
 
     def beside(self, slot: Slot, text: str, caller: Caller = ANYONE) -> Awaitable[Answer] | None:
@@ -81,13 +95,25 @@ class Runtime:
         finally:
             if inspect.iscoroutine(outcome):
                 outcome.close()
-        self._keep(slot, session)
+        writing = self._keep(slot, session)
+        if writing is not None:
+            return await _kept(session, result, writing)
         return Answer(result, session.meta())
 
-    def _keep(self, slot: Slot, session: Session) -> None:
+    def _keep(self, slot: Slot, session: Session) -> Awaitable[None] | None:
         """Store what a command left behind, unless the topic was closed by or during it."""
-        if slot.session is session:
-            self.topics.save(session)
+        return self.topics.save(session) if slot.session is session else None
+
+
+async def _kept(session: Session, result: Result, writing: Awaitable[None]) -> Answer:
+    """The answer to a command, once what it changed is on disk."""
+    try:
+        await writing
+    except NotSavedError as error:
+        # What it said is shown all the same: it may have done what cannot be done twice.
+        said = "\n".join(filter(None, (result.message, result.content)))
+        return Answer(Result.error(error.code, error.message, said), session.meta())
+    return Answer(result, session.meta())
 
 
 def _failure(session: Session, error: Exception) -> Answer:

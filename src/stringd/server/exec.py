@@ -15,7 +15,7 @@ from stringd.runtime.errors import (
     QueueTimeoutError,
     UnknownUserError,
 )
-from stringd.runtime.runtime import Answer
+from stringd.runtime.runtime import Answer, Saving
 from stringd.runtime.topics.call import Caller
 from stringd.server.http.messages import (
     CORS_HEADERS,
@@ -96,8 +96,9 @@ class ExecEndpoint:
         if isinstance(answer, Answer):
             self._runtime.topics.leave(slot)
             return self._response(command, answer, started)
-        # What takes time shows at once that it runs.
-        request.peer.stream(_HEAD)
+        if not isinstance(answer, Saving):
+            # What takes time shows at once that it runs.
+            request.peer.stream(_HEAD)
         return self._finish(command, slot, answer, started)
 
     def _run_beside(

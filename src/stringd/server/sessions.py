@@ -29,7 +29,7 @@ class SessionEndpoints:
         slots = self._runtime.topics.sessions(wanted)
         return json_response(200, {"sessions": [_item(slot) for slot in slots]})
 
-    def create(self, request: HttpRequest) -> HttpResponse:
+    async def create(self, request: HttpRequest) -> HttpResponse:
         fields = body_fields(request)
         try:
             user_id = fields.text("user_id")
@@ -42,7 +42,9 @@ class SessionEndpoints:
             raise HttpError(400, str(error)) from error
         slot = self._runtime.topics.slot(user_id, topic)
         created = slot.session is None
-        self._runtime.topics.session(slot)
+        writing = self._runtime.topics.save(self._runtime.topics.session(slot))
+        if writing is not None:
+            await writing
         if created:
             self._log.info("session.create", userId=user_id, topic=topic)
         body = {"user_id": user_id, "topic": topic.canonical, "topic_type": topic.type}
@@ -56,7 +58,7 @@ class SessionEndpoints:
             topic = parse_topic(raw)
         except InvalidTopicError:
             return json_response(200, {"user_id": user_id, "topic": raw, "deleted": False})
-        session = self._runtime.topics.forget(user_id, topic)
+        session = await self._runtime.topics.forget(user_id, topic)
         if session is not None:
             await session.release()
             self._log.info("session.delete", userId=user_id, topic=topic)

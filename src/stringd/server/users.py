@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Final
 
-from stringd.runtime.topics.topics import release_all
 from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
 from stringd.wire.body import BodyError, JsonObject, parse_object
 
@@ -36,15 +35,15 @@ class UserEndpoints:
         except BodyError as error:
             raise HttpError(400, str(error)) from error
         registration, stale = self._runtime.topics.register(user_id, home, allowed)
-        await release_all(stale)
+        if registration.moved:
+            await self._runtime.topics.discard(user_id, stale)
         created = registration.created
         self._log.info("user.register" if created else "user.update", userId=user_id, home=home)
         return json_response(200, {"user_id": user_id, "home": home, "created": created})
 
     async def delete(self, request: HttpRequest) -> HttpResponse:
         user_id = request.path.removeprefix(PATH)
-        deleted, stale = self._runtime.topics.remove_user(user_id)
-        await release_all(stale)
+        deleted = await self._runtime.topics.remove_user(user_id)
         self._log.info("user.delete", userId=user_id, deleted=deleted)
         return json_response(200, {"user_id": user_id, "deleted": deleted})
 

@@ -25,7 +25,7 @@ def test_only_what_changed_is_to_be_kept() -> None:
     seen.forget(Path("/b"))
     seen.forget(Path("/never-seen"))
     assert dict(seen.unsaved) == {str(FILE): b"3", "/b": None}
-    seen.saved()
+    seen.saved(dict(seen.unsaved))
     assert dict(seen.unsaved) == {}
 
 
@@ -34,7 +34,7 @@ def test_whoever_reads_many_files_forgets_the_one_not_seen_for_longest() -> None
     for number in range(MAX_SEEN_FILES):
         seen.saw(Path(f"/{number}"), b"x")
     seen.saw(Path("/0"), b"x")
-    seen.saved()
+    seen.saved(dict(seen.unsaved))
     seen.saw(FILE, b"x")
     assert Path("/0") in seen
     assert Path("/1") not in seen

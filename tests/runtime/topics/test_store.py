@@ -267,33 +267,41 @@ def test_rows_of_an_earlier_version_are_read() -> None:
     assert session.variables == {"k": "v"}
 
 
-def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:
+async def saved(store: SessionStore, session: Session) -> None:
+    writing = store.save(session)
+    assert writing is not None
+    await writing
+
+
+@pytest.mark.anyio
+async def test_nothing_is_written_when_nothing_changed(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     session = Session(USER, TOPIC)
-    store.save(session)
+    await saved(store, session)
     with sqlite3.connect(tmp_path / "sessions.db") as database:
         database.execute("DELETE FROM sessions")
     database.close()
-    store.save(session)
+    assert store.save(session) is None
     assert list(store.rows()) == []
     session.variables["k"] = "v"
-    store.save(session)
+    await saved(store, session)
     assert [row[:2] for row in store.rows()] == [("u", "file:main")]
     store.close()
 
 
-def test_files_a_session_has_seen_come_back_in_their_order_until_it_is_forgotten(
+@pytest.mark.anyio
+async def test_files_a_session_has_seen_come_back_in_their_order_until_it_is_forgotten(
     tmp_path: Path,
 ) -> None:
     store = SessionStore(tmp_path)
     session = Session(USER, TOPIC)
     for name in ("a", "b", "c"):
         session.seen_files.saw(Path(name), name.encode())
-    store.save(session)
+    await saved(store, session)
     session.seen_files.saw(Path("a"), b"changed")
     session.seen_files.forget(Path("b"))
-    store.save(session)
+    await saved(store, session)
     assert list(store.seen("u", "file:main")) == [("c", b"c"), ("a", b"changed")]
-    store.delete("u", TOPIC)
+    await store.delete("u", TOPIC)
     assert list(store.seen("u", "file:main")) == []
     store.close()

@@ -198,7 +198,7 @@ async def _close_topics(call: Call, name: str, uri: str, directory: Path) -> lis
         session = slot.session
         if session is None or not _shows(session, name, uri, directory):
             continue
-        forgotten = call.topics.forget(user, session.topic)
+        forgotten = await call.topics.forget(user, session.topic)
         if forgotten is not None:
             await forgotten.release()
             closed.append(str(session.topic))

@@ -33,9 +33,11 @@ async def open_in_tab(call: Call, text: str, open_at: OpenAt) -> Result:
         session.variable_owners.update(call.session.variable_owners)
         outcome = open_at(call._replace(session=session), going)
         result = outcome if isinstance(outcome, Result) else await outcome
-        call.topics.save(session)
+        writing = call.topics.save(session)
+        if writing is not None:
+            await writing
     except CommandError:
-        call.topics.forget(slot.user_id, slot.topic)
+        await call.topics.forget(slot.user_id, slot.topic)
         raise
     finally:
         call.topics.leave(slot)

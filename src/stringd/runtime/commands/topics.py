@@ -50,12 +50,12 @@ async def close(call: Call) -> Result:
     if shown is None:
         raise CommandError("INVALID_TARGET", "No document open.")
     await call.session.reset()
-    call.topics.erase(call.session)
+    await call.topics.erase(call.session)
     return Result.done(f"Closed: {shown}")
 
 
 async def _forget(call: Call, topic: Topic) -> None:
-    forgotten = call.topics.forget(call.session.user.id, topic)
+    forgotten = await call.topics.forget(call.session.user.id, topic)
     if forgotten is None:
         raise CommandError("NOT_FOUND", f"No such topic: {topic}\nUse /topics to see what is open.")
     # It may be the caller's own, whose reply must not show the document any more.

@@ -42,9 +42,11 @@ class SeenFiles:
         """What changed since it was kept: a digest, or None for a file that is forgotten."""
         return self._unsaved
 
-    def saved(self) -> None:
-        """Everything is on disk now."""
-        self._unsaved.clear()
+    def saved(self, kept: Mapping[str, bytes | None]) -> None:
+        """So much of what changed is on disk now."""
+        for path, digest in kept.items():
+            if path in self._unsaved and self._unsaved[path] == digest:
+                del self._unsaved[path]
 
     def _forget(self, path: str) -> None:
         if self._digests.pop(path, None) is not None:

@@ -1,11 +1,11 @@
 """Sessions on disk: what a topic remembers comes back after a restart or a crash.
 
-One small write per command that changed something, in the loop thread: SQLite in WAL mode takes
-some twenty microseconds, a thread would take ten times that.
+One small write per command that changed something, on disk before the command is answered.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,10 +14,13 @@ import msgspec
 from stringd.actions.hosts import origin_of
 from stringd.actions.provenance import WebPage
 from stringd.documents import Included, Menu, parse
+from stringd.runtime.errors import StorageError
 from stringd.runtime.topics.history import History
 from stringd.runtime.topics.location import AppManifest, DocumentPlace, Location, Page, is_web
 from stringd.runtime.topics.seen_files import SeenFiles
 from stringd.runtime.topics.session import Session
+from stringd.runtime.topics.session_writer import SessionWriter
+from stringd.system.damage import put_aside
 from stringd.system.files import make_private_directory
 
 if TYPE_CHECKING:
@@ -56,7 +59,23 @@ class StoredSession(msgspec.Struct, omit_defaults=True):
 
 
 _NOWHERE: Final = "nowhere"
-_TABLES: Final = ("sessions", "seen")
+_TABLES: Final = (
+    "sessions (user TEXT, topic TEXT, state BLOB, PRIMARY KEY (user, topic))",
+    "seen (user TEXT, topic TEXT, path TEXT, digest BLOB, PRIMARY KEY (user, topic, path))",
+)
+_SELECT: Final = {
+    "sessions": "SELECT user, topic, state FROM sessions ORDER BY rowid",
+    "seen": "SELECT user, topic, path, digest FROM seen ORDER BY rowid",
+}
+_INSERT: Final = {
+    "sessions": "INSERT INTO sessions (user, topic, state) VALUES (?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET state = excluded.state",
+    "seen": "REPLACE INTO seen VALUES (?, ?, ?, ?)",
+}
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""What SQLite says of a file that is not, or not any more, what we wrote."""
+_NOT_SAID: Final = sqlite3.SQLITE_CORRUPT
+_Row = tuple[str | bytes, ...]
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(StoredSession).decode
@@ -66,66 +85,39 @@ class SessionStore:
     """The sessions in `<data dir>/sessions.db`.
 
     The files a session has seen are rows of their own: a long session costs no more to keep.
+    Reading happens before the first write; after that the database is the writer's.
     """
 
     def __init__(self, data_dir: Path) -> None:
         make_private_directory(data_dir)
         self._path = data_dir / "sessions.db"
-        try:
-            self._db = self._open()
-        except sqlite3.DatabaseError:
-            # Better an empty memory than no daemon; what could not be read is kept aside.
-            self._path.replace(self._path.with_name("sessions.db.unreadable"))
-            self._db = self._open()
+        self._db, rescued = self._opened()
+        self._writer = SessionWriter(self._db)
+        for statement, row in rescued:
+            self._db.execute(statement, row)
 
-    def save(self, session: Session) -> None:
-        """Keep what the session remembers, if it differs from what is kept."""
-        state = _encode(_stored(session))
-        if session.seen_files.unsaved:
-            with self._db:
-                self._db.execute("BEGIN IMMEDIATE")
-                self._save_state(session, state)
-                self._save_seen(session)
-            session.seen_files.saved()
-        elif state != session.stored:
-            self._save_state(session, state)
-        session.stored = state
+    def save(self, session: Session) -> Awaitable[None] | None:
+        """Keep what the session remembers: None when that is kept already.
 
-    def _save_state(self, session: Session, state: bytes) -> None:
-        self._db.execute(
-            "INSERT INTO sessions (user, topic, state) VALUES (?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET state = excluded.state",
-            (session.user.id, session.topic.canonical, state),
-        )
+        What is returned must be awaited; it raises `sqlite3.Error`.
+        """
+        state, unsaved = _encode(_stored(session)), dict(session.seen_files.unsaved)
+        if state == session.stored and not unsaved:
+            return None
+        write = partial(_save, session.user.id, session.topic.canonical, state, unsaved)
+        return _confirm(session, state, unsaved, self._writer.put(write))
 
-    def _save_seen(self, session: Session) -> None:
-        owner = session.user.id, session.topic.canonical
-        for path, digest in session.seen_files.unsaved.items():
-            if digest is None:
-                self._db.execute(
-                    "DELETE FROM seen WHERE user = ? AND topic = ? AND path = ?", (*owner, path)
-                )
-            else:
-                self._db.execute("REPLACE INTO seen VALUES (?, ?, ?, ?)", (*owner, path, digest))
-
-    def delete(self, user_id: str, topic: "Topic") -> None:
+    def delete(self, user_id: str, topic: "Topic") -> Awaitable[None]:
         """Forget one session for good."""
-        for table in _TABLES:
-            self._db.execute(
-                f"DELETE FROM {table} WHERE user = ? AND topic = ?",  # noqa: S608 - our own names
-                (user_id, topic.canonical),
-            )
-        self._erase()
+        return self._writer.put(partial(_delete, user_id, topic.canonical), erases=True)
 
-    def delete_user(self, user_id: str) -> None:
+    def delete_user(self, user_id: str) -> Awaitable[None]:
         """Forget every session of a user for good."""
-        for table in _TABLES:
-            self._db.execute(f"DELETE FROM {table} WHERE user = ?", (user_id,))  # noqa: S608
-        self._erase()
+        return self._writer.put(partial(_delete_user, user_id), erases=True)
 
     def rows(self) -> Iterator[tuple[str, str, bytes]]:
         """User, topic and state of every kept session, oldest first."""
-        yield from self._db.execute("SELECT user, topic, state FROM sessions ORDER BY rowid")
+        yield from self._db.execute(_SELECT["sessions"])
 
     def seen(self, user_id: str, topic: str) -> Iterator[tuple[str, bytes]]:
         """Path and digest of every file a session has seen, the one seen last at the end."""
@@ -135,33 +127,89 @@ class SessionStore:
         )
 
     def close(self) -> None:
+        self._writer.close()
         self._db.close()
 
-    def _erase(self) -> None:
-        """Deleted rows also live in the log of changes until that is emptied."""
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def _opened(self) -> tuple[sqlite3.Connection, list[tuple[str, _Row]]]:
+        """The database, and what could be read of one that was put aside for a new one.
+
+        Raises `StorageError`.
+        """
+        rescued: list[tuple[str, _Row]] = []
+        try:
+            db = self._open()
+            try:
+                # Damage shows when every row is read, which a start does anyway.
+                for table, insert in _INSERT.items():
+                    rescued.extend((insert, row) for row in db.execute(_SELECT[table]))
+            except BaseException:
+                db.close()
+                raise
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", _NOT_SAID) & 0xFF not in _DAMAGE:
+                raise StorageError(self._path, error) from error
+            # Better an empty memory than no daemon; what could not be read is kept aside.
+            put_aside(self._path, also=("-wal", "-shm"))
+            try:
+                return self._open(), rescued
+            except sqlite3.DatabaseError as again:
+                raise StorageError(self._path, again) from again
+        return db, []
 
     def _open(self) -> sqlite3.Connection:
         # The files beside it get the rights of this one.
         self._path.touch(0o600)
-        db = sqlite3.connect(self._path, isolation_level=None)
+        # The writer's thread is the only one that uses it once there is something to write.
+        db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA secure_delete = ON")
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS sessions "
-                "(user TEXT, topic TEXT, state BLOB, PRIMARY KEY (user, topic))"
-            )
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS seen "
-                "(user TEXT, topic TEXT, path TEXT, digest BLOB, PRIMARY KEY (user, topic, path))"
-            )
+            for table in _TABLES:
+                db.execute(f"CREATE TABLE IF NOT EXISTS {table}")
         except BaseException:
             db.close()
             raise
         self._path.chmod(0o600)
         return db
+
+
+def _save(
+    user: str,
+    topic: str,
+    state: bytes,
+    seen: Mapping[str, bytes | None],
+    db: sqlite3.Connection,
+) -> None:
+    db.execute(_INSERT["sessions"], (user, topic, state))
+    for path, digest in seen.items():
+        if digest is None:
+            db.execute(
+                "DELETE FROM seen WHERE user = ? AND topic = ? AND path = ?", (user, topic, path)
+            )
+        else:
+            db.execute(_INSERT["seen"], (user, topic, path, digest))
+
+
+def _delete(user: str, topic: str, db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM sessions WHERE user = ? AND topic = ?", (user, topic))
+    db.execute("DELETE FROM seen WHERE user = ? AND topic = ?", (user, topic))
+
+
+def _delete_user(user: str, db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM sessions WHERE user = ?", (user,))
+    db.execute("DELETE FROM seen WHERE user = ?", (user,))
+
+
+async def _confirm(
+    session: Session,
+    state: bytes,
+    unsaved: Mapping[str, bytes | None],
+    writing: Awaitable[None],
+) -> None:
+    await writing
+    session.stored = state
+    session.seen_files.saved(unsaved)
 
 
 def restored(

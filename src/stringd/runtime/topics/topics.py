@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stringd.runtime.errors import UnknownUserError
+from stringd.runtime.errors import NotSavedError, UnknownUserError
 from stringd.runtime.topics import undo_store
 from stringd.runtime.topics.session import Session, Slot
 from stringd.runtime.topics.store import SessionStore, restored
@@ -37,24 +37,29 @@ class Topics:
     def register(
         self, user_id: str, home: str, allowed_paths: Sequence[str] | None = None
     ) -> tuple[Registration, list[Session]]:
-        """Add or update a user. The sessions returned belong to its old home: release them."""
+        """Add or update a user. The sessions returned belong to its old home: `discard` them."""
         registration = self.users.register(user_id, home, allowed_paths)
         if registration.created or registration.moved:
             self._settle(home)
         if registration.moved:
-            self._store.delete_user(user_id)
-            undo_store.forget_user(self._data_dir, user_id)
             return registration, self._forget_all(user_id)
         for slot in self._slots.get(user_id, {}).values():
             if slot.session is not None:
                 slot.session.user = registration.user
         return registration, []
 
-    def remove_user(self, user_id: str) -> tuple[bool, list[Session]]:
-        """Drop a user's record and state. The sessions returned must be released."""
-        self._store.delete_user(user_id)
+    async def remove_user(self, user_id: str) -> bool:
+        """Drop a user's record and state; False when there was none."""
+        removed = self.users.remove(user_id)
+        await self.discard(user_id, self._forget_all(user_id))
+        return removed
+
+    async def discard(self, user_id: str, sessions: Iterable[Session]) -> None:
+        """Release a user's former sessions and leave nothing of them on disk."""
+        erasing = self._store.delete_user(user_id)
         undo_store.forget_user(self._data_dir, user_id)
-        return self.users.remove(user_id), self._forget_all(user_id)
+        await self._written(erasing)
+        await release_all(sessions)
 
     def slot(self, user_id: str, topic: "Topic") -> Slot:
         """The topic's place, made on first use."""
@@ -67,7 +72,7 @@ class Topics:
         return slot
 
     def session(self, slot: Slot) -> Session:
-        """The slot's session, made on first use. Raises `UnknownUserError`."""
+        """The slot's session, made on first use; `save` keeps it. Raises `UnknownUserError`."""
         if slot.session is None:
             user = self.users.get(slot.user_id)
             if user is None:
@@ -75,7 +80,6 @@ class Topics:
             self._settle(user.home)
             slot.session = Session(user, slot.topic)
             self._slots.setdefault(slot.user_id, {})[slot.topic.canonical] = slot
-            self.save(slot.session)
         return slot.session
 
     def sessions(self, user_id: str | None = None) -> Iterator[Slot]:
@@ -89,22 +93,23 @@ class Topics:
     def session_count(self) -> int:
         return sum(1 for _ in self.sessions())
 
-    def forget(self, user_id: str, topic: "Topic") -> Session | None:
+    async def forget(self, user_id: str, topic: "Topic") -> Session | None:
         """Drop a topic's state. The session returned must be released; None when there was none."""
         slot = self._slots.get(user_id, {}).get(topic.canonical)
         if slot is None or slot.session is None:
             return None
         session, slot.session = slot.session, None
-        self._store.delete(user_id, topic)
+        erasing = self._store.delete(user_id, topic)
         undo_store.forget(self._data_dir, session)
         self._discard_if_idle(slot)
+        await self._written(erasing)
         return session
 
-    def erase(self, session: Session) -> None:
+    async def erase(self, session: Session) -> None:
         """Leave nothing on disk of what a closed topic held; the topic itself stays."""
         undo_store.forget(self._data_dir, session)
-        self._store.delete(session.user.id, session.topic)
         session.stored = None
+        await self._written(self._store.delete(session.user.id, session.topic))
 
     def leave(self, slot: Slot) -> None:
         """End the slot's turn; the next in line gets it."""
@@ -112,19 +117,32 @@ class Topics:
         if slot.session is None:
             self._discard_if_idle(slot)
 
-    def save(self, session: Session) -> None:
-        """Keep what a session remembers on disk."""
+    def save(self, session: Session) -> Awaitable[None] | None:
+        """Keep what a session remembers: None when there is nothing new.
+
+        Else await it before anybody is told; it raises `NotSavedError`.
+        """
         try:
-            self._store.save(session)
-        except (sqlite3.Error, UnicodeEncodeError):
-            # The reply is worth more than the memory of it; the next command tries again.
+            writing = self._store.save(session)
+        except UnicodeEncodeError:
+            # A name that is not UTF-8: the reply is worth more than the memory of it.
             logger.exception("cannot store session %s of %s", session.topic, session.user.id)
+            return None
+        return None if writing is None else self._written(writing)
+
+    async def _written(self, writing: Awaitable[None]) -> None:
+        try:
+            await writing
+        except sqlite3.Error as error:
+            logger.error("cannot write sessions.db: %s", error)
+            raise NotSavedError(str(error)) from error
 
     async def close(self) -> None:
         """Release every session; the daemon is stopping."""
         users = list(self._slots)
         await release_all(session for user_id in users for session in self._forget_all(user_id))
-        self._store.close()
+        # Its thread may wait for a disk; the loop has replies to send meanwhile.
+        await asyncio.to_thread(self._store.close)
 
     def _restore(self) -> None:
         for user_id, name, state in self._store.rows():

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from stringd.system.clock import timestamp
+from stringd.system.damage import put_aside
 from stringd.system.files import held, make_private_directory, write_atomically
 
 
@@ -94,5 +95,5 @@ class UserRegistry:
             return msgspec.json.decode(data, type=list[User])
         except (msgspec.DecodeError, UnicodeDecodeError):
             # The next registration rewrites the file: keep what could not be read.
-            self._path.replace(self._path.with_suffix(".json.unreadable"))
+            put_aside(self._path)
             return []
