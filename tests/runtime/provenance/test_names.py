@@ -195,3 +195,32 @@ def test_a_web_page_does_not_open_what_mounted_servers_have(attempt: Attempt) ->
     attempt.person.gets(f"/open {attempt.web.url}/page")
     refused = attempt.person.fails("/open @doc")
     assert refused.code == "FILE_NOT_ALLOWED"
+
+
+def test_links_of_an_mcp_resource_lead_only_to_public_addresses_and_its_own_server(
+    attempt: Attempt, web: WebServer
+) -> None:
+    person = attempt.person
+    person.put("mine.md", "private text\n")
+    links = {
+        "near": f"{web.url}/near",
+        "file": f"file://{person.home}/mine.md",
+        "path": "mine.md",
+        "app": f"app:{attempt.name}",
+        "else": "mcp://another/pages://one",
+        "again": f"mcp://{attempt.name}/pages://one",
+    }
+    page = attempt.directory / "links.md"
+    page.write_text("# Links\n" + "".join(f"[@{n} {n}]({t})\n" for n, t in links.items()))
+    server = attempt.directory / "server.py"
+    server.write_text(SERVER.format(page=str(page)), encoding="utf-8")
+    person.gets(f"/install --mcp {attempt.name} -- {sys.executable} {server}")
+    topic = f"app:{attempt.name}"
+    person.gets("/open", topic)
+    person.gets("/open @doc-1", topic)
+    for name in ("near", "file", "path", "app", "else"):
+        for command in (f"/open @{name}", f"/open --tab tab-{name} @{name}"):
+            said = person.fails(command, topic)
+            assert "may link only to" in said.text or "may not lead to the private" in said.text
+    assert person.gets("/open @again", topic).startswith(f"Opened {links['again']}\n")
+    assert web.asked == []

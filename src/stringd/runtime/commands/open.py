@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Final
 
+from stringd.actions.provenance import is_foreign
 from stringd.documents import DocumentError, lines_text
 from stringd.runtime.commands.act import has_more_to_say, with_default_action
 from stringd.runtime.commands.edit import edit
@@ -17,7 +18,11 @@ from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.mcp_app import SCHEME
 from stringd.runtime.packages.mounts import open_resource
 from stringd.runtime.pages.load import load_file
-from stringd.runtime.pages.shortcuts import known_shortcuts, resolve_shortcut
+from stringd.runtime.pages.shortcuts import (
+    known_shortcuts,
+    owner_of_shortcut,
+    resolve_shortcut,
+)
 from stringd.runtime.pages.show import (
     check_block,
     current_page,
@@ -137,11 +142,20 @@ def _resource(call: Call, target: str) -> str | None:
     if not isinstance(named, str) or not named.startswith(SCHEME):
         return None
     page = current_page(call)
-    if is_web(page.uri) or page.is_of_web_part(named):
+    left = is_foreign(owner_of_shortcut(call.session, target[1:]))
+    if left or is_web(page.uri) or page.is_of_web_part(named):
         raise CommandError(
             "FILE_NOT_ALLOWED", f"A web page may link only to web addresses, not to {named}"
         )
+    if page.uri.startswith(SCHEME) and _server(page.uri) != _server(named):
+        raise CommandError(
+            "FILE_NOT_ALLOWED", f"A server's resource may link only to its own, not to {named}"
+        )
     return named
+
+
+def _server(uri: str) -> str:
+    return uri.removeprefix(SCHEME).partition("/")[0]
 
 
 async def _open_resource(call: Call, uri: str) -> Result:

@@ -127,7 +127,8 @@ async def open_resource(call: "Call", uri: str) -> Page:
         text = await _use(call, name, mount, lambda client: read_resource(client, wanted))
     except ActionError as error:
         raise CommandError(error.code, error.message) from error
-    return Page(parse(str(text), uri), McpResource(name))
+    # A server may pass on text from anywhere.
+    return Page(parse(str(text), uri), McpResource(name), public=True)
 
 
 async def _described(client: "Client") -> Any:

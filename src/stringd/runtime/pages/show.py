@@ -27,7 +27,7 @@ def current_page(call: "Call") -> Page:
     if location is None:
         raise CommandError("INVALID_TARGET", "No document open.")
     if location.page is None:
-        if is_web(location.uri):
+        if is_web(location.uri) or location.uri.startswith(SCHEME):
             raise CommandError(
                 "LOAD_ERROR",
                 f"{location.uri} was not kept while the daemon restarted.\n"

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
-from stringd.actions.provenance import ForeignFile, is_foreign, owner
+from stringd.actions.provenance import ForeignFile, McpResource, is_foreign, owner
 from stringd.documents import parse_target
 from stringd.runtime.editing.paths import FilePath, is_there, locate
 from stringd.runtime.errors import CommandError
@@ -89,7 +89,9 @@ def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination
     whose = owner_of_shortcut(call.session, name[1:])
     if is_foreign(whose) and (page is None or whose != owner(page.provenance)):
         return Destination(target, _from_foreign_answer(target), wanted)
-    if page is not None and (is_web(page.uri) or page.is_of_web_part(value)):
+    if page is not None and (
+        is_web(page.uri) or isinstance(page.provenance, McpResource) or page.is_of_web_part(value)
+    ):
         return Destination(target, _from_web_page(page, target), wanted)
     if "://" not in target and not target.startswith("/"):
         # Links in documents are written as URLs are: `my%20notes.md`.
