@@ -10,7 +10,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Final
 
-from stringd.system.lineage import Program, outsider_holding
+from stringd.system.lineage import Program, network_walls, outsider_holding
 from stringd.system.peers import ROOT, SocketTable, kernel_can_say, open_socket_table, unix_peer
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ CANNOT_SAY: Final = (
 UNKNOWN_ACCOUNT: Final = (
     "Forbidden: the kernel cannot name the account that opened this connection. "
     "Keep the connection open until it is answered."
+)
+
+IN_A_SANDBOX: Final = (
+    "Forbidden: this connection comes out of a sandbox of this daemon, or from a program that the "
+    "kernel does not show while such a sandbox has the network. The Unix socket is not affected."
 )
 
 
@@ -68,7 +73,8 @@ class Reception:
         if self._table is None:
             log.error("peer.unknown")
             logger.warning(CANNOT_SAY)
-        self._welcome: Final = (os.geteuid(), ROOT)
+        self._own: Final = os.geteuid()
+        self._welcome: Final = (self._own, ROOT)
 
     def tcp(self, transport: asyncio.BaseTransport) -> Visitor:
         """Who connected to a port."""
@@ -81,6 +87,10 @@ class Reception:
         if found.uid not in self._welcome:
             self._note(found.uid)
             return Visitor(ANOTHER_ACCOUNT, 0, found.uid)
+        # Sockets of root are not shown to us, and no sandbox of ours is root's unless we are.
+        if found.uid == self._own and network_walls.hold(found.inode):
+            self._log.info("peer.walled")
+            return Visitor(IN_A_SANDBOX, 0, found.uid)
         return Visitor(None, found.inode, found.uid)
 
     def unix(self, transport: asyncio.BaseTransport) -> Visitor:

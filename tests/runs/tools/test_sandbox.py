@@ -226,3 +226,14 @@ def test_levels_are_ordered() -> None:
     assert sandbox.narrowest(Level.OPEN, Level.READ_ONLY, Level.WORKSPACE) is Level.READ_ONLY
     assert sandbox.is_wider(Level.OPEN, Level.WORKSPACE)
     assert not sandbox.is_wider(Level.READ_ONLY, Level.READ_ONLY)
+
+
+async def test_our_own_places_stay_as_they_are_where_the_home_is_the_workspace(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    """A page written there would count as the user's, and a list of trust as the owner's word."""
+    (scene.home / ".string" / "users").mkdir(parents=True)
+    line = "cd ~/.string; touch trust.json users/page.md; mkdir apps; mv ~/.string ~/moved"
+    await use(server, watcher, scene.home, ("run_command", {"command": f"touch ~/ran; {line}"}))
+    assert (scene.home / "ran").exists()
+    assert [path.name for path in (scene.home / ".string").rglob("*")] == ["users"]

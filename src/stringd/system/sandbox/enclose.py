@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from stringd.system.lineage import network_walls
 from stringd.system.sandbox import hidden, limits
 from stringd.system.sandbox.bubblewrap import Bubblewrap, bubblewrap_argv
 from stringd.system.sandbox.environment import part
@@ -43,7 +44,7 @@ def standard_spec(
         level=level,
         workspace=tuple(workspace),
         writable=hidden.cache_paths(environment),
-        readable=hidden.needed_of_run(),
+        readable=(*hidden.needed_of_run(), *hidden.own_places(environment)),
         hidden=hidden.hidden_paths(environment, hide),
         network=network,
         limits=limit or Limits(),
@@ -69,6 +70,9 @@ def enclose(
     """
     if spec.level is Level.OPEN:
         return Enclosed(list(command), dict(environment))
+    if spec.network is Network.OPEN:
+        # What runs there reaches our own ports, and must not leave through them.
+        network_walls.note()
     outside, inside = part(environment)
     group = _new_group(spec.limits)
     match available() if walls is None else walls:

@@ -107,6 +107,13 @@ def needed_of_run() -> tuple[Path, ...]:
     return tuple(path for path in map(Path, (*led, *NEEDED_OF_RUN)) if path.exists())
 
 
+def own_places(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """What is stringd's own: apps, pages of the user, what is trusted. Never written to from
+    inside, also where a whole home is the workspace."""
+    found = (Path(home, ".string") for home in homes(environment))
+    return tuple(path for path in found if path.is_dir())
+
+
 def listening_sockets() -> tuple[str, ...]:
     """The Unix sockets with a path that somebody on this machine listens on."""
     try:
