@@ -102,14 +102,6 @@ async def test_a_strategy_asked_for_by_name_is_said_to_be_untrusted(
     assert answer["trust"] == str(clone.root)
 
 
-async def test_files_of_a_stranger_are_not_even_parsed(
-    server: RunsServer, watcher: Watcher, clone: Clone
-) -> None:
-    (clone.top / "strategies" / "broken.yaml").write_text("a: [", "utf-8")
-    found = await watcher.ask("discover_strategies", cwd=str(clone.root))
-    assert {each["reason"].split(" (")[0] for each in found["warnings"]} == {"Not trusted"}
-
-
 async def test_a_strategy_named_by_its_file_runs_but_its_filters_do_not(
     server: RunsServer, watcher: Watcher, clone: Clone
 ) -> None:

@@ -65,10 +65,7 @@ def test_broken_files_become_warnings(tmp_path: Path) -> None:
     (folder / "b.yaml").write_text("name: x", "utf-8")
     (folder / "notes.txt").write_text("not one", "utf-8")
     manifest(folder / "p", strategies=[])
-    trust = TrustStore(tmp_path / "trust.json")
-    offer_of(tmp_path, trust).accept(trust)
-    files = StrategyFiles(tmp_path / "data", trust)
-    reasons = [each.reason for each in discover(tmp_path, tmp_path / "data", files).warnings]
+    reasons = [each.reason for each in discover(tmp_path, tmp_path / "data").warnings]
     assert reasons[0].startswith("Parse error: Failed to parse strategy YAML")
     assert reasons[1] == "Schema invalid (version: Required)"
     assert reasons[2].startswith("Manifest invalid (")

@@ -10,7 +10,7 @@ from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy.files import BUNDLED, MAX_FILES, PROJECT_FOLDERS, StrategyFiles
 from stringd.runs.strategy.project import MANIFEST_NAMES, read_manifest
 from stringd.runs.strategy.schema import STRATEGY
-from stringd.runs.strategy.source import FORMATS, MAX_BYTES, read_source
+from stringd.runs.strategy.source import FORMATS, read_source
 from stringd.wire.runs.names import is_called
 
 
@@ -95,14 +95,13 @@ class _Search:
         path = next((folder / name for name in MANIFEST_NAMES if (folder / name).is_file()), None)
         if path is None:
             return
-        untrusted = self._untrusted(path, within)
-        if untrusted is not None:
-            yield untrusted
-            return
         try:
             manifest = read_manifest(path, self._trusting, within)
         except StrategyFileError as error:
             yield Warned(path, f"Manifest invalid ({error})")
+            return
+        if manifest.provenance == "foreign":
+            yield self._untrusted(path)
             return
         for artifact in manifest.strategies:
             if artifact.expose:
@@ -113,27 +112,19 @@ class _Search:
                 yield item
 
     def _strategy(self, path: Path, origin: str, within: Path | None) -> Found | Warned:
-        untrusted = self._untrusted(path, within)
-        if untrusted is not None:
-            return untrusted
         try:
-            value = read_source(path, files=self._trusting, within=within).value
+            source = read_source(path, files=self._trusting, within=within)
         except StrategyFileError as error:
             return Warned(path, f"Parse error: {error}")
-        issues = STRATEGY.check(value)
+        value, issues = source.value, STRATEGY.check(source.value)
         if issues:
             problem = f"{dotted(issues[0].path)}: {issues[0].problem}"
             return Warned(path, f"Schema invalid ({problem})")
+        if source.provenance == "foreign":
+            return self._untrusted(path)
         return Found(value["name"], value["name"], value.get("description"), path, origin)
 
-    def _untrusted(self, path: Path, within: Path | None) -> Warned | None:
-        """The warning for a foreign file, which is not even parsed; None for any other."""
-        try:
-            read = self._trusting.read(path, MAX_BYTES, within)
-        except OSError:
-            return None
-        if read.provenance != "foreign":
-            return None
+    def _untrusted(self, path: Path) -> Warned:
         error = self._trusting.needs_trust(path)
         return Warned(path, f"Not trusted ({error})", error.path)
 
