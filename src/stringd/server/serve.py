@@ -113,7 +113,8 @@ async def _serve(
     if unix is not None:
         factory = partial(connection, app, reception.unix)
         servers.append(await loop.create_unix_server(factory, sock=unix.listener))
-    sweeper = loop.create_task(_sweep(crowd))
+    memory = MemoryKeeper()
+    sweeper = loop.create_task(_sweep(crowd, memory))
     log.info("server.start", port=settings.port)
     try:
         ready(app)
@@ -121,6 +122,7 @@ async def _serve(
         await _announce_walls()
         # What is loaded now stays: the collector need not look at it again with every request.
         gc.freeze()
+        memory.look(crowd.load)
         await stop.wait()
     finally:
         # Whatever ends the daemon, what its topics run must not outlive it.
@@ -160,8 +162,7 @@ def _unix_socket(path: Path | None) -> UnixSocket | None:
         return None
 
 
-async def _sweep(crowd: Crowd) -> None:
-    memory = MemoryKeeper()
+async def _sweep(crowd: Crowd, memory: MemoryKeeper) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         crowd.sweep()
