@@ -51,6 +51,8 @@ class ForeignFile:
 
     path: str
     reason: str | None = None
+    saved: bool = False
+    """It is in the String home because an action saved an answer there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ def is_foreign(owner: str | None) -> bool:
 
 
 USER: Final = "user"
+_OUTSIDE: Final = "is outside your String home"
 _REMOTE: Final = (
     "CLI actions are only allowed from local file:// documents or locally installed apps. "
     "Remote SFMD can only run HTTP actions because remote content may change after review."
@@ -175,8 +178,9 @@ def network_refusal(foreign: ForeignFile, host: str) -> str:
 
 
 def _untrusted(foreign: ForeignFile) -> str:
+    what = "holds an answer that an action saved" if foreign.saved else _OUTSIDE
     return foreign.reason or (
-        "this file is outside your String home and you have not trusted it.\n"
+        f"this file {what} and you have not trusted it.\n"
         "Recovery: read it, and if you trust it, type in your own terminal: "
         f"stringd trust {shlex.quote(foreign.path)}"
     )

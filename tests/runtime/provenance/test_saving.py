@@ -7,6 +7,7 @@ import pytest
 from tests.requirements import proves
 from tests.runtime.provenance.support import Attempt
 from tests.support.daemon import Daemon
+from tests.support.web import Reply
 
 SAVES = """
 ```act.save
@@ -92,3 +93,46 @@ def test_the_daemons_own_directory_is_not_written(attempt: Attempt, daemon: Daem
         before = path.read_bytes() if path.exists() else None
         assert "to: write failed: " in attempt.person.gets(f"/act.save {path}", cwd=cwd)
         assert (path.read_bytes() if path.exists() else None) == before
+
+
+FETCHED = "# Fetched\n```act.run\nCLI touch {canary}\n```\n```act.home\nGET {url}/?h=$HOME\n```\n"
+
+
+def test_an_answer_that_was_saved_in_the_home_is_not_a_page_of_the_user(
+    attempt: Attempt, tmp_path: Path
+) -> None:
+    person, web = attempt.person, attempt.web
+    canary = tmp_path / "canary"
+    text = FETCHED.format(canary=canary, url=web.url)
+    web.answer = Reply(text, "text/plain")
+    topic = own_page(attempt)
+    assert "saved" in person.gets("/act.save clips/page.md", topic)
+    saved = person.home / "clips" / "page.md"
+    assert saved.read_text() == text
+    assert "Fetched" in person.gets("/open ~/clips/page.md")
+    refused = person.fails("/act.run")
+    assert "holds an answer that an action saved" in refused.text
+    assert f"stringd trust {saved}" in refused.text
+    assert person.fails("/act.home").code == "INVALID_PAYLOAD"
+    assert person.fails("/write ~/packages/.saved.json\n{}").code == "FILE_NOT_ALLOWED"
+    assert not canary.exists()
+    saved.write_text(f"{text}\nMine by now.\n")
+    person.gets("/refresh")
+    person.gets("/act.run")
+    assert canary.exists()
+
+
+def test_what_a_command_printed_stays_the_users_when_it_is_saved(
+    attempt: Attempt, tmp_path: Path
+) -> None:
+    person, canary = attempt.person, tmp_path / "canary"
+    (tmp_path / "made.md").write_text(FETCHED.format(canary=canary, url=attempt.web.url))
+    page = f"```act.make\nCLI cat {tmp_path}/made.md\n```\n"
+    person.put(
+        "makes.md", page + "```act.make.response\nsave: Response.stdout\nto: ~/made.md\n```\n"
+    )
+    person.gets("/open ~/makes.md")
+    person.gets("/act.make")
+    person.gets("/open ~/made.md")
+    person.gets("/act.run")
+    assert canary.exists()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 RECORD_FILE: Final = "packages/.installed.json"
 """In a home: what was installed there. It decides what may be run, so no file command writes it."""
+SAVED_FILE: Final = "packages/.saved.json"
+"""In a home: which of its files an answer put there. It decides too."""
 _SHORT: Final = 255
 """No file system is known that would not take names, or paths, of this many bytes."""
 _WEB_ADDRESS: Final = re.compile(r"(?:https?|chanflow)://", re.IGNORECASE)
@@ -57,7 +59,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     _check_length(path)
     real = os.path.realpath(path)
     home = os.path.realpath(call.session.user.home)
-    if real == f"{home}/{RECORD_FILE}" or _is_own_data(call, real, home):
+    if real in (f"{home}/{RECORD_FILE}", f"{home}/{SAVED_FILE}") or _is_own_data(call, real, home):
         raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
     if holds_variables(home, real):
         raise CommandError(

@@ -1,5 +1,6 @@
 """What an action is told about the topic it is called from."""
 
+import os
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,8 +14,9 @@ from stringd.actions.provenance import (
     capabilities,
     owner,
 )
-from stringd.runtime.editing.paths import locate, standing_directory
+from stringd.runtime.editing.paths import is_within, locate, standing_directory
 from stringd.runtime.errors import CommandError
+from stringd.runtime.packages.saved import keep_saved
 from stringd.runtime.pages.provenance import WORK_DIRECTORY
 from stringd.runtime.pages.saving import check_saving
 from stringd.runtime.pages.shortcuts import known_shortcuts, resolve_shortcut
@@ -51,7 +53,7 @@ def place_of(call: "Call", asked: ActionCall, provenance: Provenance) -> ActionC
         asked.page.directory or Path(call.session.user.home),
         provenance,
         _names(call, asked, provenance),
-        TopicAccess(call, provenance, asked.arguments.typed),
+        TopicAccess(call, asked, provenance),
     )
 
 
@@ -125,10 +127,12 @@ def _work_directory(call: "Call", *, make: bool) -> str:
 class TopicAccess:
     """What the actions of a document may touch of the topic they are called in."""
 
-    def __init__(self, call: "Call", provenance: Provenance, typed: frozenset[str]) -> None:
+    def __init__(self, call: "Call", asked: ActionCall, provenance: Provenance) -> None:
         self._call = call
         self._provenance = provenance
-        self._typed = typed
+        self._typed = asked.arguments.typed
+        # What a command of this machine prints is not somebody else's text.
+        self._foreign_answers = asked.action.method != "CLI"
         session = call.session
         self.value_shortcuts: MutableMapping[str, Value] = OwnedValues(
             session.value_shortcuts, session.shortcut_owners, owner(provenance)
@@ -168,6 +172,9 @@ class TopicAccess:
         try:
             file = locate(self._call, path, self._saving_directory())
             check_saving(self._call, self._provenance, file)
+            home = os.path.realpath(self._call.session.user.home)
+            if self._foreign_answers and is_within(str(file.real), home):
+                keep_saved(home, str(file.real), data)
             safe_open.make_folders(file.real.parent)
             safe_open.replace_file(file.real, data)
         except CommandError as error:

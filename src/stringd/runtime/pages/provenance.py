@@ -21,6 +21,7 @@ from stringd.runtime.editing.paths import is_within
 from stringd.runtime.packages import record
 from stringd.runtime.packages.installed import installed
 from stringd.runtime.packages.record import Standing
+from stringd.runtime.packages.saved import is_saved
 from stringd.runtime.topics.location import Page, SourceFile, path_of
 from stringd.runtime.variables.scopes import APPS
 
@@ -58,7 +59,9 @@ def _of_file(call: "Call", source: SourceFile) -> Provenance:
         return _of_package(call, source, standing)
     data = (f"{home}/{APPS}", f"{home}/{WORK_DIRECTORY}")
     if is_within(source.real, home) and not any(is_within(source.real, each) for each in data):
-        return HomeFile(_registered_app(call, source))
+        if not is_saved(home, source.real, source.digest):
+            return HomeFile(_registered_app(call, source))
+        return _trusted(call, source) or ForeignFile(source.real, saved=True)
     if is_within(source.real, os.path.realpath(os.path.expanduser(SHARED_TOOLS))):  # noqa: PTH111
         return HomeFile()
     return _trusted(call, source) or ForeignFile(source.real)
