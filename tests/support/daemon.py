@@ -1,28 +1,36 @@
 """A real daemon in its own process, and raw ways to talk to it."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 WAIT_SECONDS = 60
 """The one bound on every wait for something that happens: long enough for a machine that has other
 work, and only a test that fails waits so long."""
 
 
+# Below the ports that the kernel gives to outgoing connections: one of those may take a port that
+# is free now before the program that we choose it for listens, or while it starts again.
+_PORTS: Final = range(10_000, 32_000)
+
+
 def free_port() -> int:
     """A port nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    while True:
+        # Not `random`: properties give every worker the same seed.
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

@@ -123,9 +123,13 @@ class DaemonConnection:
         return status, answered, self._pieces(answered)
 
     def abort(self) -> None:
-        """End a request another thread waits for."""
-        if self._socket is not None:
-            self._socket.shutdown(socket.SHUT_RDWR)
+        """End a request another thread waits for; it may be over by now, and closed."""
+        connection = self._socket
+        if connection is not None:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
 
     def _exchange(self, message: bytes) -> HttpReply:
         self._send(message)

@@ -75,8 +75,7 @@ class Bridge:
     def _hang_up(self) -> None:
         """Leave the daemon as the client left us: what it waits for is not wanted any more."""
         for connection in list(self._in_flight.values()):
-            with suppress(OSError):
-                connection.abort()
+            connection.abort()
 
     def _take(self, line: bytes) -> None:
         try:

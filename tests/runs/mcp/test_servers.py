@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
@@ -22,7 +21,7 @@ from tests.runs.support import (
     strategy,
     wait_until,
 )
-from tests.support.daemon import WAIT_SECONDS
+from tests.support.daemon import WAIT_SECONDS, free_port
 
 pytestmark = pytest.mark.anyio
 
@@ -191,9 +190,7 @@ async def test_connections_end_with_the_run(server: RunsServer, watcher: Watcher
 
 @asynccontextmanager
 async def http_server(transport: str = "http") -> AsyncIterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         sys.executable, PROGRAM, transport, str(port), stderr=asyncio.subprocess.PIPE
     )
