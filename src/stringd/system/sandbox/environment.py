@@ -1,10 +1,15 @@
 """Variables that would act on the walls themselves before they act on the command."""
 
+import os
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 _LOADER: Final = ("LD_", "GLIBC_", "MALLOC_", "GCONV_", "LOCPATH", "NLSPATH", "BASH_FUNC_")
-_SHELL: Final = frozenset(("BASH_ENV", "BASHOPTS", "ENV", "IFS", "PS4", "SHELLOPTS", "CDPATH"))
+_SHELL: Final = frozenset(
+    ("BASH_ENV", "BASHOPTS", "ENV", "IFS", "PS4", "SHELLOPTS", "CDPATH", "PATH")
+)
+# Where the programs that make the walls are found, whatever the command's own PATH names.
+_SYSTEM_PATH: Final = f"{os.defpath}:/run/current-system/sw/bin"
 _TEMPORARY: Final = frozenset(("TMPDIR", "TMP", "TEMP"))
 
 
@@ -16,8 +21,8 @@ class Parted(NamedTuple):
 
 
 def part(environment: Mapping[str, str]) -> Parted:
-    """A library preloaded into the program that makes the walls would run outside them."""
-    outside: dict[str, str] = {}
+    """A library or program that the command chose would run outside the walls it helps to make."""
+    outside = {"PATH": _SYSTEM_PATH}
     inside: dict[str, str] = {}
     for name, value in environment.items():
         if name in _TEMPORARY:
