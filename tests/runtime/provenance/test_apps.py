@@ -11,6 +11,7 @@ from stringd.runtime.editing.paths import RECORD_FILE
 from tests.requirements import proves
 from tests.runtime.provenance.support import SECRET, Attempt, register
 from tests.support.daemon import Daemon
+from tests.support.http import request
 from tests.support.person import Person
 from tests.support.web import WebServer
 
@@ -76,6 +77,19 @@ def test_what_an_app_adds_to_its_folder_takes_nothing_from_it(
     (helper.parent / "cache").mkdir()
     (helper.parent / "cache" / "data.bin").write_bytes(b"x")
     assert person.gets("/act.go", "app:helped") == "good"
+
+
+@proves("PRV-02")
+def test_packages_may_be_on_another_disk(person: Person, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "disk" / "packages"
+    elsewhere.mkdir(parents=True)
+    (person.home / "packages").symlink_to(elsewhere)
+    fields = {"id": person.id, "home": str(person.home), "allowed_paths": [str(elsewhere)]}
+    assert request(person.port, "POST", "/users", fields).status == 200
+    helped(person, tmp_path / "helped", "good")
+    assert person.gets("/open", "app:helped").endswith("---\n\ngood")
+    refused = person.fails(f"/write {elsewhere}/.installed.json\n{{}}")
+    assert refused.code == "FILE_NOT_ALLOWED"
 
 
 @proves("PRV-09")

@@ -59,7 +59,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     _check_length(path)
     real = os.path.realpath(path)
     home = os.path.realpath(call.session.user.home)
-    if real in (f"{home}/{RECORD_FILE}", f"{home}/{SAVED_FILE}") or _is_own_data(call, real, home):
+    if _is_record(real, home) or _is_own_data(call, real, home):
         raise CommandError("FILE_NOT_ALLOWED", f"Path belongs to the daemon's own data: {typed}")
     if holds_variables(home, real):
         raise CommandError(
@@ -152,6 +152,14 @@ def _elsewhere(call: "Call", typed: str, path: str) -> str | None:
 
 def _explicitly_relative(typed: str) -> bool:
     return typed in (".", "..") or typed.startswith(("./", "../"))
+
+
+def _is_record(real: str, home: str) -> bool:
+    """Whether a file decides which others may do more; a link may lead to it."""
+    return any(
+        real.endswith(name.rpartition("/")[2]) and real == os.path.realpath(f"{home}/{name}")
+        for name in (RECORD_FILE, SAVED_FILE)
+    )
 
 
 def _is_own_data(call: "Call", real: str, home: str) -> bool:

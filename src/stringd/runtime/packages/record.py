@@ -69,7 +69,7 @@ def standing(home: str, real: str, digest: str) -> Standing | None:
 
     `home` and `real` are real paths, `digest` that of the content that was read.
     """
-    root = f"{home}/{PACKAGES}/"
+    root = f"{_root(home)}/"
     if not real.startswith(root):
         return None
     name, _, relative = real.removeprefix(root).partition("/")
@@ -88,7 +88,7 @@ def whole(home: str, name: str) -> Standing:
     record = _record(home).packages.get(name)
     if record is None:
         return Standing(name, "unknown")
-    directory = Path(home) / PACKAGES / name
+    directory = Path(_root(home)) / name
     for relative, digest in record.files.items():
         if _digest(directory / relative) != digest:
             return Standing(name, "changed", record, relative)
@@ -145,6 +145,11 @@ def _adopt(home: str) -> None:
 def _write(home: str, packages: dict[str, PackageRecord]) -> None:
     data = msgspec.json.format(msgspec.json.encode(Record(packages=packages)), indent=1)
     write_atomically(Path(home) / RECORD_FILE, data + b"\n", 0o600)
+
+
+def _root(home: str) -> str:
+    """Where the packages of a home really are; their owner may keep them on another disk."""
+    return os.path.realpath(f"{home}/{PACKAGES}")
 
 
 def _record(home: str) -> Record:
@@ -233,11 +238,11 @@ def _regular_files(directory: Path) -> Iterator[Path]:
 
 def _before(home: str) -> Iterator[tuple[str, Path]]:
     """The packages that `config.json` lists and that are where `/install` puts them."""
-    real = os.path.realpath(home)
+    root = Path(_root(home))
     for kind in KINDS:
         for name, uri in installed(home, kind).items():
             path = path_of(uri)
-            directory = Path(real) / PACKAGES / name
+            directory = root / name
             if path is not None and os.path.realpath(path.parent) == str(directory):
                 yield name, directory
 

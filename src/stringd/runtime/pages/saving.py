@@ -36,8 +36,11 @@ def check_saving(call: "Call", provenance: Provenance, file: FilePath) -> None:
 
 def _is_own(real: str, home: str) -> bool:
     """Whether a file is stringd's own."""
+    own = (os.path.realpath(f"{home}/{name}") for name in (*_OWN_DIRECTORIES, *_OWN_FILES))
+    if any(is_within(real, each) for each in own):
+        return True
     if is_within(real, home):
-        return any(is_within(real, f"{home}/{name}") for name in (*_OWN_DIRECTORIES, *_OWN_FILES))
+        return False
     return is_within(real, os.path.realpath(os.path.expanduser("~/.string")))  # noqa: PTH111
 
 
