@@ -149,7 +149,9 @@ def _write(home: str, packages: dict[str, PackageRecord]) -> None:
 
 def _root(home: str) -> str:
     """Where the packages of a home really are; their owner may keep them on another disk."""
-    return os.path.realpath(f"{home}/{PACKAGES}")
+    path = f"{home}/{PACKAGES}"
+    # Every opened file asks, and hardly ever is there a link to follow.
+    return os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114
 
 
 def _record(home: str) -> Record:
@@ -238,7 +240,7 @@ def _regular_files(directory: Path) -> Iterator[Path]:
 
 def _before(home: str) -> Iterator[tuple[str, Path]]:
     """The packages that `config.json` lists and that are where `/install` puts them."""
-    root = Path(_root(home))
+    root = Path(_root(os.path.realpath(home)))
     for kind in KINDS:
         for name, uri in installed(home, kind).items():
             path = path_of(uri)
