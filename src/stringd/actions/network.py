@@ -122,6 +122,16 @@ class PartsNetwork:
                 raise NotSentError(f"this page may not reach the private address {asked.host}")
 
 
+def names_sent(action: Action, stored: Mapping[str, str]) -> list[str]:
+    """The stored names whose values a request of the action would carry."""
+    defaults = (field.default or "" for field in action.fields)
+    headers = (value for _, value in action.headers)
+    texts = (action.target, action.body or "", *headers, *defaults)
+    pieces = (piece for text in texts for piece in cut(text))
+    named = (piece.name for piece in pieces if isinstance(piece, Variable))
+    return [name for name in dict.fromkeys(named) if name in stored]
+
+
 def literal_host(action: Action) -> Host | None:
     """The host an action's author wrote out; None when a value decides about it."""
     match = _LITERAL.match(action.target)

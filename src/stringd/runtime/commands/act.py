@@ -2,6 +2,7 @@
 
 from stringd.actions.binding import needs_arguments, read_arguments
 from stringd.actions.errors import ActionError
+from stringd.actions.network import names_sent
 from stringd.actions.provenance import ForeignFile, InstalledApp, capabilities
 from stringd.actions.run import ActionCaller, ActionText, DocumentAnswer, Help, Outcome, run_action
 from stringd.actions.schema import listing, schema
@@ -159,12 +160,17 @@ def _unknown(page: Page, ident: str) -> CommandError:
 async def _outcome(call: Call, asked: ActionCall) -> Outcome:
     page = asked.page
     provenance = await confirmed(call, page)
+    place, permission = place_of(call, asked, provenance), call.caller.permission
+    # An app's values go to the hosts its owner installed it with; a page of the home may be the
+    # agent's own.
+    free = not isinstance(provenance, InstalledApp)
+    names = names_sent(asked.action, place.names.stored) if free and permission else ()
     caller = ActionCaller(
-        place_of(call, asked, provenance),
+        place,
         call.session.holding,
         tool_caller(call, provenance) if asked.action.method == "MCP" else None,
-        command_permit(call.caller.permission),
-        connection_judges(call.caller.permission),
+        command_permit(permission),
+        connection_judges(permission, names),
     )
     try:
         return await run_action(call.services.engine, asked.action, asked.arguments, caller)

@@ -7,9 +7,12 @@ installed. The words that led there do not matter.
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from stringd.actions.hosts import origin_of
 
 if TYPE_CHECKING:
     from stringd.actions.run import CommandPermit
@@ -24,7 +27,7 @@ class Permission(Protocol):
         """Before a command line is run."""
 
     async def change(self, what: str) -> None:
-        """Before something is installed, removed or stored for good."""
+        """Before something is installed, removed or stored for good, or a stored name is sent."""
 
     async def address(self, url: str, address: str) -> None:
         """Before a connection to an address that is not public."""
@@ -43,9 +46,32 @@ class _AskedConnections(NamedTuple):
             await self.permission.address(url, target.addresses[0])
 
 
-def connection_judges(permission: Permission | None) -> "tuple[HopJudge, ...]":
-    """Who judges the connections of a command."""
-    return () if permission is None else (_AskedConnections(permission),)
+@dataclass
+class _AskedNames:
+    """Asks once before the values of stored names leave in a request."""
+
+    permission: Permission
+    names: Sequence[str]
+    asked: bool = False
+
+    def named(self, url: str, *, first: bool) -> None:
+        """The question takes its time, so it is asked below."""
+
+    async def found(self, url: str, target: "Resolved") -> None:  # noqa: ARG002
+        if not self.asked:
+            self.asked = True
+            listed = ", ".join(f"${name}" for name in self.names)
+            await self.permission.change(f"send {listed} to {origin_of(url)}")
+
+
+def connection_judges(
+    permission: Permission | None, names: Sequence[str] = ()
+) -> "tuple[HopJudge, ...]":
+    """Who judges the connections of a command; `names` are the stored names it would send."""
+    if permission is None:
+        return ()
+    asked = (_AskedNames(permission, names),) if names else ()
+    return (_AskedConnections(permission), *asked)
 
 
 def command_permit(permission: Permission | None) -> "CommandPermit | None":
