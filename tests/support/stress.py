@@ -41,7 +41,7 @@ def busy_loops() -> Iterator[None]:
 
 
 def round_passes(home: str) -> bool:
-    command = ("timeout", "-k", "30", str(ROUND_SECONDS), "make", "test")
+    command = ("timeout", "-k", "30", str(ROUND_SECONDS), "make", "--no-print-directory", "test")
     with LOG.open("ab") as log, busy_loops():
         done = subprocess.run(
             command, cwd=ROOT, env={**os.environ, "HOME": home}, stdout=log, stderr=log, check=False
