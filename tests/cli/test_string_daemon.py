@@ -81,7 +81,10 @@ def test_a_port_of_another_program_cannot_be_started_on(machine: dict[str, str])
         other.bind(("127.0.0.1", int(machine["STRINGD_PORT"])))
         done = run("string", "--daemon", "start", env=machine)
     port = machine["STRINGD_PORT"]
-    assert done == (1, "", f"string: failed to start stringd on port {port}\n")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(
+        f"string: failed to start stringd on port {port}: cannot listen on 127.0.0.1:{port}"
+    )
 
 
 def test_a_daemon_can_run_in_the_foreground(tmp_path: Path) -> None:

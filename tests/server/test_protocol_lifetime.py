@@ -28,7 +28,15 @@ def test_health_counts_users_and_sessions(tmp_path: Path) -> None:
             "uptime",
             "activeRuns",
             "connectedClients",
+            "version",
+            "pid",
+            "dataDir",
+            "damage",
         ]
+        assert daemon.process is not None
+        assert fresh.json["pid"] == daemon.process.pid
+        assert fresh.json["dataDir"] == str(daemon.data_dir)
+        assert fresh.json["damage"] == []
         assert isinstance(fresh.json["uptime"], int)
         user = User(daemon.port, "one", tmp_path / "one")
         User(daemon.port, "two", tmp_path / "two")

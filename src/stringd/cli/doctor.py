@@ -5,11 +5,12 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from stringd import __version__
 from stringd.client.daemon import UsageError, health, port_from_environment, setting
 from stringd.client.http import TransportError
 from stringd.system.data_directory import why_not_used
@@ -62,6 +63,7 @@ def examine() -> Iterator[Check]:
     yield _accounts()
     yield _sandbox()
     yield _data_directory()
+    yield from _damage()
     yield _gate()
     yield from _providers()
     yield from _extras()
@@ -106,8 +108,7 @@ def _port(port: int) -> Check:
     except TransportError as error:
         return Check("daemon", "broken", str(error), "choose a free port with STRINGD_PORT")
     if held is not None:
-        counts = f"{held['users']} user(s), {held['sessions']} session(s)"
-        return Check("daemon", "ok", f"answers on port {port}: {counts}")
+        return _running(port, held)
     with socket.socket() as probe:
         probe.settimeout(2.0)
         taken = probe.connect_ex(("127.0.0.1", port)) == 0
@@ -115,6 +116,29 @@ def _port(port: int) -> Check:
         fix = "stop that program, or choose another port with STRINGD_PORT"
         return Check("daemon", "broken", f"port {port} belongs to another program", fix)
     return Check("daemon", "off", f"not running; port {port} is free", "stringd up")
+
+
+def _running(port: int, held: Mapping[str, object]) -> Check:
+    counts = f"{held['users']} user(s), {held['sessions']} session(s)"
+    version = held.get("version", "of an earlier version")
+    found = f"answers on port {port}: {counts}"
+    if "pid" in held:
+        found += f", version {version}, process {held['pid']}, data in {held.get('dataDir')}"
+    if version == __version__:
+        return Check("daemon", "ok", found)
+    fix = f"to use the installed version {__version__}: stringd down, then stringd up"
+    return Check("daemon", "ok", found, fix)
+
+
+def _damage() -> Iterator[Check]:
+    from stringd.server.damage import examine as find_damage
+
+    _, told = setting("DATA_DIR")
+    found = find_damage(Path(told or DAEMON_HOME).expanduser().absolute())
+    for each in found:
+        yield Check("damage", "broken", f"{each.path}: {each.what}", each.back)
+    if not found:
+        yield Check("damage", "ok", "everything in the data directory can be read")
 
 
 def _accounts() -> Check:

@@ -1,16 +1,19 @@
 """`stringd serve`: the daemon in the foreground."""
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
 
+from stringd import __version__
 from stringd.client.daemon import setting
 from stringd.runtime.errors import StorageError
 from stringd.server.app import App
 from stringd.server.serve import PortInUseError, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
 from stringd.system.data_directory import ForeignDirectoryError, claim
+from stringd.system.holder import hold
 from stringd.system.lineage import mark_descendants
 from stringd.system.process_guard import be_unreadable
 from stringd.system.processes.orphans import adopt_orphans
@@ -29,12 +32,31 @@ def main(name: str, argv: Sequence[str]) -> int:
         be_unreadable()
         mark_descendants()
         adopt_orphans()
+        _announce_other(settings)
         run(settings, lambda app: _ready(app, settings, welcome=args.welcome))
     except (SettingsError, PortInUseError, StorageError, ForeignDirectoryError) as error:
         return _fail(str(error))
     except OSError as error:
-        return _fail(f"{error.strerror}: {error.filename}")
+        return _fail(f"{error.strerror}: {error.filename or settings.data_dir}{_way_on(error)}")
     return 0
+
+
+def _announce_other(settings: DaemonSettings) -> None:
+    """Take the data directory, and say so when another daemon uses it too."""
+    other = hold(settings.data_dir, settings.port, __version__)
+    if other is not None:
+        print(
+            f"stringd: {settings.data_dir} is used by another daemon too: process {other.pid}, "
+            f"port {other.port}, version {other.version}. Each has topics of its own. To use that "
+            f"one: STRINGD_PORT={other.port}; to keep apart, choose another STRINGD_DATA_DIR.",
+            file=sys.stderr,
+        )
+
+
+def _way_on(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ". Make room there, or choose another directory with STRINGD_DATA_DIR."
+    return ""
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

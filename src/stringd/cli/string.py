@@ -15,6 +15,7 @@ from stringd.client.daemon import (
     health,
     healthy,
     knows,
+    last_words,
     parse_port,
     port_from_environment,
     register,
@@ -179,7 +180,7 @@ def connect(options: StringOptions) -> DaemonConnection:
         if isinstance(error.__cause__, TimeoutError) or healthy(port):
             raise
         if not start(port):
-            raise TransportError(f"failed to start stringd on port {port}") from None
+            raise TransportError(f"failed to start stringd on port {port}{last_words()}") from None
         ensure_user(connection, options.user)
     # A command takes the time it takes.
     connection.timeout = None
@@ -293,7 +294,7 @@ def control_start(port: int, *, log: bool = False, program: str = "string") -> i
         print(f"stringd already running on port {port}")
         return 0
     if not start(port, log=log):
-        return fail(f"failed to start stringd on port {port}", program)
+        return fail(f"failed to start stringd on port {port}{last_words()}", program)
     print(f"stringd started on port {port}")
     return 0
 

@@ -12,6 +12,7 @@ from stringd.client.daemon import (
     chosen_user,
     config_path,
     healthy,
+    last_words,
     own_directory,
     port_from_environment,
     register,
@@ -121,7 +122,7 @@ def _users() -> dict[str, str]:
 def _connection() -> DaemonConnection:
     port = port_from_environment()
     if not healthy(port) and not start(port):
-        raise TransportError(f"failed to start stringd on port {port}")
+        raise TransportError(f"failed to start stringd on port {port}{last_words()}")
     return DaemonConnection(port)
 
 

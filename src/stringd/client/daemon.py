@@ -8,6 +8,7 @@ import sys
 
 from stringd.client.exec import json_object
 from stringd.client.http import DaemonConnection, StrangerError, TransportError
+from stringd.system.holder import holder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,9 +46,22 @@ def setting(name: str, environ: "Mapping[str, str]" = os.environ) -> "tuple[str,
 
 
 def port_from_environment() -> int:
-    """`STRINGD_PORT`, or 3100 when it is unset or blank. Raises `UsageError`."""
+    """`STRINGD_PORT`; else that of the daemon on our data directory, else 3100.
+
+    Raises `UsageError`.
+    """
     variable, text = setting("PORT")
-    return parse_port(variable, text) if text else DEFAULT_PORT
+    if text:
+        return parse_port(variable, text)
+    # Some clients strip the environment of what they start.
+    found = holder(data_directory())
+    return found.port if found is not None else DEFAULT_PORT
+
+
+def data_directory() -> str:
+    """Where a daemon that we start keeps its state."""
+    _, told = setting("DATA_DIR")
+    return told or os.path.expanduser("~/.string/daemon")
 
 
 def default_home(user_id: str) -> str:
@@ -155,7 +169,9 @@ def start(port: int, *, log: bool = False) -> bool:
     """
     import time
 
-    pid = _spawn(["serve", "--port", str(port), *(["--log"] if log else [])])
+    global _log
+    _log = _open_log(port)
+    pid = _spawn(["serve", "--port", str(port), *(["--log"] if log else [])], _log)
     for _ in range(START_TRIES):
         if healthy(port):
             return True
@@ -165,7 +181,38 @@ def start(port: int, *, log: bool = False) -> bool:
     return False
 
 
-def _spawn(arguments: "list[str]") -> int:
+def last_words() -> str:
+    """What the daemon that was started last said before it ended, as the end of a sentence."""
+    if _log is None:
+        return ""
+    size = os.fstat(_log).st_size
+    said = os.pread(_log, 2000, max(_said_before, size - 2000)).decode("utf-8", "replace")
+    lines = [line.removeprefix("stringd: ") for line in said.splitlines() if line.strip()]
+    return f": {lines[-1]}" if lines else ""
+
+
+_log: "int | None" = None
+_said_before = 0
+MAX_LOG = 256 * 1024
+
+
+def _open_log(port: int) -> int:
+    """What a daemon in the background says goes to a small file, or at least to us."""
+    global _said_before
+    directory = os.path.expanduser("~/.string/logs")
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        log = os.open(os.path.join(directory, f"background-{port}.log"), flags, 0o600)
+        if os.fstat(log).st_size > MAX_LOG:
+            os.ftruncate(log, 0)
+    except OSError:
+        log = os.memfd_create("stringd-log")
+    _said_before = os.fstat(log).st_size
+    return log
+
+
+def _spawn(arguments: "list[str]", log: int) -> int:
     """Run `stringd` in a session of its own and as nobody's child; its process id.
 
     Some clients end everything that descends from `stringd mcp` when they leave, and the daemon
@@ -174,14 +221,13 @@ def _spawn(arguments: "list[str]") -> int:
     import subprocess
 
     environment = dict(os.environ)
-    _, told = setting("DATA_DIR")
-    environment["STRINGD_DATA_DIR"] = told or os.path.expanduser("~/.string/daemon")
+    environment["STRINGD_DATA_DIR"] = data_directory()
     command = [sys.executable, "-m", "stringd", *arguments]
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _ORPHAN, *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=log,
         cwd=os.path.expanduser("~"),
         env=environment,
         start_new_session=True,

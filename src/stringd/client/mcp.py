@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from stringd.client.daemon import register, start
+from stringd.client.daemon import last_words, register, start
 from stringd.client.http import DaemonConnection, StrangerError, TransportError
 from stringd.client.identity import ClientIdentity, make_home
 from stringd.wire.sse import SseReader
@@ -190,7 +190,9 @@ class Bridge:
                 except TransportError:
                     if not start(self._who.port):
                         port = self._who.port
-                        raise TransportError(f"failed to start stringd on port {port}") from None
+                        raise TransportError(
+                            f"failed to start stringd on port {port}{last_words()}"
+                        ) from None
                 if self._who.home_chosen:
                     make_home(self._who.home)
                     register(connection, self._who.user, self._who.home)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from stringd.runs.engine.offers import Offer, offer_of
     from stringd.runs.guard.budget import RunLimits
     from stringd.runs.guard.errors import Denied
+    from stringd.runs.record.file_store import FileRunStore
     from stringd.runs.service import RunService
     from stringd.runs.tools.context import DaemonPorts, StringQuestions, WebFormat
     from stringd.runs.tools.output import ToolFailure
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DaemonPorts",
     "Denied",
+    "FileRunStore",
     "Offer",
     "RunLimits",
     "RunService",
@@ -33,6 +35,7 @@ __all__ = [
 _PLACES: Final = {
     "DaemonPorts": "tools.context",
     "Denied": "guard.errors",
+    "FileRunStore": "record.file_store",
     "Offer": "engine.offers",
     "RunLimits": "guard.budget",
     "RunService": "service",

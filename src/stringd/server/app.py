@@ -1,11 +1,13 @@
 """The application: which request goes where, and how errors are answered."""
 
 import logging
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from stringd import __version__
 from stringd.runtime.runtime import Runtime
 from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
@@ -58,6 +60,9 @@ class App:
         self._log = log
         self._request_stop = request_stop
         self._started = monotonic()
+        self._data_dir = settings.data_dir
+        self.damage: list[str] = []
+        """What cannot be read in the data directory, a sentence each."""
         ports = filter(None, (settings.port, settings.runs_port))
         origins = (*settings.allow_origins, *own_pages(ports))
         self.refusal = RequestGuard(origins, strict=settings.strict_origins).refusal
@@ -180,6 +185,10 @@ class App:
             "uptime": int((monotonic() - self._started) * 1000),
             "activeRuns": self.runs.active_runs,
             "connectedClients": self.runs.connected_clients,
+            "version": __version__,
+            "pid": os.getpid(),
+            "dataDir": str(self._data_dir),
+            "damage": self.damage,
         }
         return json_response(200, held)
 

@@ -120,6 +120,7 @@ async def _serve(
         ready(app)
         await app.runs.start()
         await _announce_walls()
+        await _announce_damage(app, settings.data_dir)
         # What is loaded now stays: the collector need not look at it again with every request.
         gc.freeze()
         memory.look(crowd.load)
@@ -149,6 +150,16 @@ async def _announce_walls() -> None:
         logger.warning(
             "%s Agents ask before most commands; to change that, %s.", found.sentence, found.fix
         )
+
+
+async def _announce_damage(app: App, data_dir: Path) -> None:
+    """Say what cannot be read, in the log and to whoever asks how the daemon is."""
+    from stringd.server.damage import examine
+
+    found = await asyncio.to_thread(examine, data_dir)
+    app.damage = [each.sentence for each in found]
+    for sentence in app.damage:
+        logger.warning("damage: %s", sentence)
 
 
 def _unix_socket(path: Path | None) -> UnixSocket | None:

@@ -8,7 +8,14 @@ from collections.abc import Coroutine
 from typing import Any
 
 from stringd.cli.streams import visible
-from stringd.client.daemon import UsageError, healthy, parse_port, port_from_environment, start
+from stringd.client.daemon import (
+    UsageError,
+    healthy,
+    last_words,
+    parse_port,
+    port_from_environment,
+    start,
+)
 from stringd.client.http import TransportError
 from stringd.client.runs import RunsError
 
@@ -28,7 +35,9 @@ def ensure_daemon(port: int) -> None:
         if healthy(port):
             return
         if not start(port):
-            raise UsageError(f"no daemon answers on port {port}, and starting one failed")
+            raise UsageError(
+                f"no daemon answers on port {port}, and starting one failed{last_words()}"
+            )
     except TransportError as error:
         raise UsageError(str(error)) from error
     print(f"stringd: started the daemon on port {port}", file=sys.stderr)

@@ -82,7 +82,8 @@ async def _waits(client: RunsClient, run: RunOverview) -> list[str]:
 
 def _line(run: RunOverview, width: int) -> str:
     when = run.started_at[:19].replace("T", " ")
-    return f"{run.run_id:<{width}}  {run.status:<9}  {when}  {run.strategy_name}"
+    line = f"{run.run_id:<{width}}  {run.status:<9}  {when}  {run.strategy_name}"
+    return f"{line}  (damaged: {run.damage})" if run.damage else line
 
 
 async def _show(port: int, args: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from stringd.runs.models.providers import KEY_VARIABLES
+from stringd.system.damage import put_aside
 from stringd.system.files import make_private_directory, write_atomically
 from stringd.system.keyring import Keyring, KeyringError
 from stringd.system.provider_keys import with_provider_keys
@@ -69,6 +70,9 @@ class Vault(Protocol):
 
     def save(self, content: bytes) -> None: ...
 
+    def put_aside(self) -> None:
+        """Keep what cannot be read under another name."""
+
 
 class FileVault:
     """A file only its owner can read."""
@@ -85,6 +89,9 @@ class FileVault:
     def save(self, content: bytes) -> None:
         make_private_directory(self._path.parent)
         write_atomically(self._path, content, 0o600)
+
+    def put_aside(self) -> None:
+        put_aside(self._path)
 
 
 class KeyringVault:
@@ -110,6 +117,12 @@ class KeyringVault:
         except KeyringError as error:
             raise VaultError(str(error)) from None
         self._kept = content
+
+    def put_aside(self) -> None:
+        try:
+            self._keyring.save(f"{self._ENTRY}.unreadable", self.load().decode())
+        except KeyringError as error:
+            raise VaultError(str(error)) from None
 
 
 class Credentials:
@@ -137,7 +150,10 @@ class Credentials:
         """Keep a credential for every run. Raises `VaultError` or `OSError`."""
         with self._saving:
             # A vault that cannot be read now must not be emptied by writing to it.
-            scopes = _decoded(self._vault.load())
+            content = self._vault.load()
+            scopes = _decoded(content)
+            if not scopes and content.strip() not in (b"", b"{}"):
+                self._vault.put_aside()
             scopes.setdefault(GLOBAL, {})[provider_id] = credential
             kept = {scope: entries for scope, entries in scopes.items() if entries}
             self._vault.save(msgspec.json.format(msgspec.json.encode(kept), indent=2))

@@ -172,9 +172,31 @@ class FileRunStore:
         mark = (stat.st_mtime_ns, stat.st_size)
         known = self._overviews.get(path.stem)
         if known is None or known.mark != mark:
-            known = _Known(mark, overview(path.stem, self.timeline(path.stem)))
+            known = _Known(mark, self._read_overview(path, stat.st_mtime))
             self._overviews[path.stem] = known
         return known.overview
+
+    def _read_overview(self, path: Path, changed: float) -> RunOverview | None:
+        bad: list[bytes] = []
+        events = decode_events(_lines(str(path)), bad.append)
+        unwritten = self._unwritten.get(path.stem)
+        seen = overview(path.stem, events if unwritten is None else [*events, unwritten])
+        if seen is None and (bad or _empty(str(path)) or not os.access(path, os.R_OK)):
+            # Nothing says what it was; that there was something must not be forgotten.
+            when = timestamp(changed)
+            seen = RunOverview(
+                run_id=path.stem,
+                cwd="",
+                strategy_name="",
+                strategy_path="",
+                started_at=when,
+                completed_at=when,
+                status="error",
+                damage="nothing in it can be read",
+            )
+        elif seen is not None and bad:
+            seen.damage = f"{len(bad)} line(s) cannot be read"
+        return seen
 
     def repair(self) -> list[str]:
         found = [run_id for p in self._directory.glob("*.jsonl") if (run_id := self._mend(p))]

@@ -62,15 +62,18 @@ _NOWHERE: Final = "nowhere"
 _TABLES: Final = (
     "sessions (user TEXT, topic TEXT, state BLOB, PRIMARY KEY (user, topic))",
     "seen (user TEXT, topic TEXT, path TEXT, digest BLOB, PRIMARY KEY (user, topic, path))",
+    "users (id TEXT PRIMARY KEY, record BLOB)",
 )
 _SELECT: Final = {
     "sessions": "SELECT user, topic, state FROM sessions ORDER BY rowid",
     "seen": "SELECT user, topic, path, digest FROM seen ORDER BY rowid",
+    "users": "SELECT id, record FROM users ORDER BY rowid",
 }
 _INSERT: Final = {
     "sessions": "INSERT INTO sessions (user, topic, state) VALUES (?, ?, ?) "
     "ON CONFLICT DO UPDATE SET state = excluded.state",
     "seen": "REPLACE INTO seen VALUES (?, ?, ?, ?)",
+    "users": "REPLACE INTO users VALUES (?, ?)",
 }
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
 """What SQLite says of a file that is not, or not any more, what we wrote."""
@@ -82,7 +85,7 @@ _decode = msgspec.json.Decoder(StoredSession).decode
 
 
 class SessionStore:
-    """The sessions in `<data dir>/sessions.db`.
+    """The sessions in `<data dir>/sessions.db`, and a copy of the users for when theirs is lost.
 
     The files a session has seen are rows of their own: a long session costs no more to keep.
     Reading happens before the first write; after that the database is the writer's.
@@ -125,6 +128,15 @@ class SessionStore:
             "SELECT path, digest FROM seen WHERE user = ? AND topic = ? ORDER BY rowid",
             (user_id, topic),
         )
+
+    def users(self) -> Iterator[bytes]:
+        """The copy of every user's record."""
+        for _, record in self._db.execute(_SELECT["users"]):
+            yield record
+
+    def keep_users(self, records: Mapping[str, bytes]) -> Awaitable[None]:
+        """Copy the users. What is returned must be awaited."""
+        return self._writer.put(partial(_keep_users, dict(records)))
 
     def close(self) -> None:
         self._writer.close()
@@ -199,6 +211,11 @@ def _delete(user: str, topic: str, db: sqlite3.Connection) -> None:
 def _delete_user(user: str, db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM sessions WHERE user = ?", (user,))
     db.execute("DELETE FROM seen WHERE user = ?", (user,))
+
+
+def _keep_users(records: Mapping[str, bytes], db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM users")
+    db.executemany(_INSERT["users"], records.items())
 
 
 async def _confirm(

@@ -28,8 +28,11 @@ class Topics:
         self.users = UserRegistry(data_dir)
         self._settle = settle
         self._data_dir = data_dir
+        self._copied: dict[str, bytes] = {}
         self._slots: dict[str, dict[str, Slot]] = {}
         self._store = SessionStore(data_dir)
+        if self.users.lost:
+            self.users.restore(self._store.users())
         for user in self.users:
             settle(user.home)
         self._restore()
@@ -39,6 +42,7 @@ class Topics:
     ) -> tuple[Registration, list[Session]]:
         """Add or update a user. The sessions returned belong to its old home: `discard` them."""
         registration = self.users.register(user_id, home, allowed_paths)
+        self._copy_users()
         if registration.created or registration.moved:
             self._settle(home)
         if registration.moved:
@@ -51,8 +55,22 @@ class Topics:
     async def remove_user(self, user_id: str) -> bool:
         """Drop a user's record and state; False when there was none."""
         removed = self.users.remove(user_id)
+        self._copy_users()
         await self.discard(user_id, self._forget_all(user_id))
         return removed
+
+    def _copy_users(self) -> None:
+        """Keep a second copy of the registry; that it cannot be written fails nothing."""
+        records = self.users.records()
+        if records != self._copied:
+            self._copied = records
+            copying = asyncio.ensure_future(self._store.keep_users(records))
+            copying.add_done_callback(self._copy_made)
+
+    def _copy_made(self, copying: asyncio.Future[None]) -> None:
+        if not copying.cancelled() and (error := copying.exception()) is not None:
+            self._copied = {}
+            logger.error("cannot copy the users to sessions.db: %s", error)
 
     async def discard(self, user_id: str, sessions: Iterable[Session]) -> None:
         """Release a user's former sessions and leave nothing of them on disk."""

@@ -1,6 +1,6 @@
 """The user registry: `users.json` in the data directory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ class UserRegistry:
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / "users.json"
+        self.lost = False
+        """Whether there was nothing to read when the daemon started."""
         self._users: dict[str, User] = {user.id: user for user in self._load()}
 
     @property
@@ -63,6 +65,20 @@ class UserRegistry:
             self._store(user_id, user)
         return Registration(user, known is None, known is not None and known.home != home)
 
+    def restore(self, records: Iterable[bytes]) -> None:
+        """Bring back users from copies of their records; those that cannot be read are left out."""
+        for record in records:
+            try:
+                user = msgspec.json.decode(record, type=User)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+            if user.id not in self._users:
+                self._store(user.id, user)
+
+    def records(self) -> dict[str, bytes]:
+        """Every user by id, as `restore` takes it."""
+        return {user.id: msgspec.json.encode(user) for user in self}
+
     def remove(self, user_id: str) -> bool:
         """Forget a user; its files stay. False when there was none."""
         if user_id not in self._users:
@@ -90,10 +106,12 @@ class UserRegistry:
         try:
             data = self._path.read_bytes()
         except FileNotFoundError:
+            self.lost = True
             return []
         try:
             return msgspec.json.decode(data, type=list[User])
         except (msgspec.DecodeError, UnicodeDecodeError):
             # The next registration rewrites the file: keep what could not be read.
             put_aside(self._path)
+            self.lost = True
             return []

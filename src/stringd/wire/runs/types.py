@@ -67,7 +67,10 @@ class RunSummary(Value, kw_only=True):
 
 
 class RunOverview(Value, kw_only=True):
-    """A run on disk. `completed_at` is null while it is unfinished."""
+    """A run on disk. `completed_at` is null while it is unfinished.
+
+    `damage` (ours) says what of its timeline cannot be read.
+    """
 
     run_id: str
     cwd: str
@@ -76,6 +79,7 @@ class RunOverview(Value, kw_only=True):
     started_at: str
     completed_at: str | None
     status: RunStatus
+    damage: str | UnsetType = UNSET
 
 
 class ConversationRecord(Value, kw_only=True):
