@@ -21,8 +21,8 @@ PUBLIC = {
 }
 ROOMS = {
     "stringd.runs": (
-        "DaemonPorts Denied Offer RunLimits RunService RunsConfig StringQuestions ToolFailure "
-        "WebFormat check_strategy offer_of"
+        "DaemonPorts Denied FileRunStore Offer RunLimits RunService RunsConfig StringQuestions "
+        "ToolFailure WebFormat check_strategy offer_of"
     ),
 }
 
