@@ -37,7 +37,8 @@ def main(name: str, argv: Sequence[str]) -> int:
     except (SettingsError, PortInUseError, StorageError, ForeignDirectoryError) as error:
         return _fail(str(error))
     except OSError as error:
-        return _fail(f"{error.strerror}: {error.filename or settings.data_dir}{_way_on(error)}")
+        where = error.filename or "the data directory"
+        return _fail(f"{error.strerror}: {where}{_way_on(error)}")
     return 0
 
 

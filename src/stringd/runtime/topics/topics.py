@@ -76,8 +76,10 @@ class Topics:
         """Release a user's former sessions and leave nothing of them on disk."""
         erasing = self._store.delete_user(user_id)
         undo_store.forget_user(self._data_dir, user_id)
-        await self._written(erasing)
-        await release_all(sessions)
+        try:
+            await self._written(erasing)
+        finally:
+            await release_all(sessions)
 
     def slot(self, user_id: str, topic: "Topic") -> Slot:
         """The topic's place, made on first use."""
@@ -120,7 +122,12 @@ class Topics:
         erasing = self._store.delete(user_id, topic)
         undo_store.forget(self._data_dir, session)
         self._discard_if_idle(slot)
-        await self._written(erasing)
+        try:
+            await self._written(erasing)
+        except BaseException:
+            # The caller never gets the session, so its shell is ended here.
+            await session.release()
+            raise
         return session
 
     async def erase(self, session: Session) -> None:
