@@ -1,11 +1,12 @@
 """Running a CLI action: one bash, its own process group, a small environment, bounded output."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.actions.errors import ActionError, payload_error
 from stringd.system.command import Command, CommandEnding
+from stringd.system.detached import DetachedJob
 from stringd.system.environment import ACTION, child_environment
 from stringd.system.sandbox import Enclosed
 
@@ -39,7 +40,10 @@ def bash_command(text: str) -> list[str]:
 
 
 class RunningCommand:
-    """A started command: await `output`, or `close` it early. What it detaches lives on."""
+    """A started command: await `output`, or `close` it early.
+
+    Without walls, what it detaches lives on.
+    """
 
     def __init__(
         self,
@@ -49,10 +53,12 @@ class RunningCommand:
         *,
         split: bool,
         walls: Enclosed | None = None,
+        kept: Callable[[DetachedJob], None] = DetachedJob.kill,
     ) -> None:
         """Start bash on a program text; `split` keeps the two streams apart.
 
-        `walls` is what to start instead, so that the same runs in a sandbox.
+        `walls` is what to start instead, so that the same runs in a sandbox; what it detaches
+        there is handed to `kept`.
 
         Raises `ActionError` when it cannot be started.
         """
@@ -68,6 +74,7 @@ class RunningCommand:
                 out=lambda data: self._take(self._out, data),
                 err=(lambda data: self._take(self._err, data)) if split else None,
                 keeps_detached=True,
+                kept=kept if walls and walls.walls else None,
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

@@ -130,6 +130,15 @@ def owner(provenance: Provenance) -> str:
             return f"mcp:{server}"
 
 
+def app_of(provenance: Provenance) -> str | None:
+    """The name of the app it is, if it is one."""
+    match provenance:
+        case InstalledApp(name=name) | HomeFile(app=name):
+            return name
+        case _:
+            return None
+
+
 def is_foreign(owner: str | None) -> bool:
     """Whether values of this owner are those of a page that may reach only public addresses."""
     return owner is not None and owner.startswith(("file:", "web:", "mcp:"))

@@ -14,10 +14,11 @@ from stringd.actions.command_line import command_for
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.http_text import HttpCall, RequestComposer
+from stringd.actions.jobs import AppJobs
 from stringd.actions.network import ActionNetwork, NotSentError
 from stringd.actions.place import ActionContext
 from stringd.actions.program import mentions
-from stringd.actions.provenance import capabilities, command_refusal
+from stringd.actions.provenance import app_of, capabilities, command_refusal
 from stringd.actions.responses import ActionAnswer, TemplateRun
 from stringd.actions.schema import usage
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
@@ -27,6 +28,7 @@ from stringd.actions.walls import ActionWalls
 from stringd.documents import Action, html_to_markdown
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
 from stringd.system.command import CommandEnding
+from stringd.system.detached import DetachedJob
 
 SHOWN_BODY: Final = 500
 LARGE_HTML: Final = 256 * 1024
@@ -58,6 +60,8 @@ class Engine:
     show_secrets: bool = False
     base_environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     walls: ActionWalls = ActionWalls()  # noqa: RUF009 - a frozen value
+    jobs: AppJobs = field(default_factory=AppJobs)
+    """What commands of apps left running behind the walls."""
 
 
 class ActionText(NamedTuple):
@@ -210,11 +214,20 @@ class _Call:
             self._place.directory,
             split=template is not None and _needs_streams(template),
             walls=await walls.enclosed(self._place, bash_command(command.text), environment),
+            kept=self._job_keeper(command),
         )
         self.running = True
         with self._caller.holding(running):
             output = await running.output(self._engine.cli_timeout)
         return self._command_answer(bound, output, template)
+
+    def _job_keeper(self, command: ComposedCommand) -> Callable[[DetachedJob], None]:
+        """Only apps leave jobs: with an app they can be seen and go."""
+        app = app_of(self._place.provenance)
+        if app is None:
+            return DetachedJob.kill
+        home = self._place.names.context.get("HOME", "")
+        return self._engine.jobs.keeper(home, app, self._mask(command.text))
 
     def _environment(self, command: ComposedCommand) -> dict[str, str]:
         place = self._place

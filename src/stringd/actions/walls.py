@@ -46,5 +46,7 @@ class ActionWalls(NamedTuple):
         named = (place.names.context.get(name, "") for name in _WRITABLE)
         places = [place.directory, *(Path(text) for text in named if text.startswith("/"))]
         workspace = dict.fromkeys(each.resolve() for each in places if each.is_dir())
-        spec = standard_spec(self.level, list(workspace), hide=self.hide, network=Network.OPEN)
+        spec = standard_spec(
+            self.level, list(workspace), hide=self.hide, network=Network.OPEN, keeps_jobs=True
+        )
         return enclose(spec, command, environment)

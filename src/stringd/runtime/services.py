@@ -44,5 +44,6 @@ class Services:
 
     async def close(self) -> None:
         """End what is shared; no command runs any more."""
+        await self.engine.jobs.close()
         await self.mcp.close()
         await self.fetcher.close()

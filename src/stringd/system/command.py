@@ -13,6 +13,7 @@ from contextlib import suppress
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from stringd.system.detached import DetachedJob, JobReport
 from stringd.system.environment import MARK
 from stringd.system.processes.child import ChildProcess, spawn_child, start_child
 from stringd.system.processes.tree import GRACE_SECONDS, end_tree
@@ -22,6 +23,7 @@ Sink = Callable[[bytes], None]
 # When the program is gone, what its detached jobs still print is not waited for.
 _LINGER_SECONDS: Final = 0.5
 _READS_PER_TURN: Final = 16
+_FIRST: Final = asyncio.FIRST_COMPLETED
 
 
 class CommandEnding(Enum):
@@ -45,7 +47,9 @@ class Command:
     """A started program: await `wait`, or `close` it early.
 
     Everything it started ends with it. With `keeps_detached`, processes that left its group live
-    on; such a program also starts faster, as nobody has to watch its descendants.
+    on; such a program also starts faster, as nobody has to watch its descendants. With `kept`, it
+    is a sandbox that keeps jobs: its end is that of the command inside, and `kept` is handed what
+    lives on in it. A command that is ended early leaves nothing.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Command:
         out: Sink,
         err: Sink | None = None,
         keeps_detached: bool = False,
+        kept: Callable[[DetachedJob], None] | None = None,
         ends_by: signal.Signals = signal.SIGHUP,
     ) -> None:
         """Start `argv` in a directory, given by path or by an open descriptor.
@@ -66,6 +71,8 @@ class Command:
         """
         self._ends_by = ends_by
         self._keeps_detached = keeps_detached
+        self._kept = kept
+        self._report = None if kept is None else JobReport()
         self._ending = CommandEnding.COMPLETED
         self._closing: asyncio.Task[None] | None = None
         self._mark = secrets.token_hex(16)
@@ -78,24 +85,30 @@ class Command:
                 pipe = _Pipe(sink)
                 self._pipes.append(pipe)
                 ends.append(pipe.theirs)
-            start = spawn_child if keeps_detached else start_child
-            files = (nothing, ends[0], ends[-1])
+            start = spawn_child if keeps_detached or kept else start_child
+            files = (self._report.theirs if self._report else nothing, ends[0], ends[-1])
             self._child: ChildProcess = start(
                 argv, environment=environment, cwd=directory, files=files
             )
         except BaseException:
             for pipe in self._pipes:
                 pipe.finish()
+            if self._report:
+                self._report.close()
             raise
         finally:
             for descriptor in (nothing, *ends):
                 os.close(descriptor)
         for pipe in self._pipes:
             pipe.listen()
+        self._over: set[asyncio.Future[int]] = {self._child.exited}
+        if self._report:
+            self._report.listen()
+            self._over.add(self._report.status)
 
     @property
     def ended(self) -> bool:
-        return self._child.exited.done()
+        return any(each.done() for each in self._over)
 
     async def wait(self, limit: float, grace: float = GRACE_SECONDS) -> CommandEnded:
         """How it ended, at most `limit` seconds from now.
@@ -104,12 +117,14 @@ class Command:
         """
         patience = GRACE_SECONDS
         try:
-            done, _ = await asyncio.wait({self._child.exited}, timeout=limit)
+            done, _ = await asyncio.wait(self._over, timeout=limit, return_when=_FIRST)
             if not done:
                 self._ending, patience = CommandEnding.TIMED_OUT, grace
         finally:
             await self._end(patience)
-        return CommandEnded(self._ending, self._child.exited.result(), self._child.signal)
+        reported = self._report is not None and self._report.status.done()
+        over = self._report.status if self._report and reported else self._child.exited
+        return CommandEnded(self._ending, over.result(), self._child.signal)
 
     async def close(self) -> None:
         """End it early; `wait` returns what there is."""
@@ -125,13 +140,34 @@ class Command:
 
     async def _finish(self, grace: float) -> None:
         try:
-            if self._keeps_detached:
+            if self._report and self._kept:
+                await self._end_sandbox(self._report, self._kept, grace)
+            elif self._keeps_detached:
                 await self._end_group(grace)
             else:
                 await end_tree(self._child, self._mark, grace, self._ends_by)
         finally:
             for pipe in self._pipes:
                 pipe.finish()
+
+    async def _end_sandbox(
+        self, report: JobReport, kept: Callable[[DetachedJob], None], grace: float
+    ) -> None:
+        # Loaded only where there are sandboxes.
+        from stringd.system.sandbox.inside import ask_to_end
+
+        early = not self.ended
+        if early:
+            await asyncio.to_thread(ask_to_end, self._child.pid)
+            await asyncio.wait(self._over, timeout=grace, return_when=_FIRST)
+        job = DetachedJob(self._child, report)
+        if self._child.exited.done():
+            report.close()
+        elif early:
+            await job.end()
+        else:
+            self._child.exited.add_done_callback(lambda _status: report.close())
+            kept(job)
 
     async def _end_group(self, grace: float) -> None:
         if not self.ended:

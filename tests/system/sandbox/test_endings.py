@@ -5,9 +5,11 @@ import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -243,3 +245,59 @@ def test_no_descriptor_but_the_three_reaches_the_command(caged: Cage) -> None:
     listed = caged.run("ls /proc/self/fd | tr '\\n' ' '").output.split()
     # The fourth is the listing's own.
     assert listed == ["0", "1", "2", "3"]
+
+
+@contextmanager
+def _keeping(cage: Cage, script: str) -> Iterator[tuple["subprocess.Popen[bytes]", socket.socket]]:
+    """A script in a sandbox that keeps jobs, and the socket on which it says what it left."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(SECONDS)
+        enclosed = cage.enclosed(["/bin/bash", "-c", script], cage.spec(keeps_jobs=True))
+        process = cage.start(enclosed, stdin=theirs, stdout=subprocess.PIPE, start_new_session=True)
+        theirs.close()
+        assert process.stdout is not None
+        try:
+            yield process, ours
+        finally:
+            process.kill()
+            process.wait(SECONDS)
+            process.stdout.close()
+
+
+@pytest.mark.parametrize("script", ["exit 7", "cat; exit 7", "sleep 600 & exit 7"])
+def test_a_command_that_detaches_nothing_ends_its_sandbox(caged: Cage, script: str) -> None:
+    with _keeping(caged, script) as (process, report):
+        assert report.recv(16) == b""
+        assert process.wait(SECONDS) == 7
+
+
+def test_a_detached_job_is_reported_and_lives_until_its_own_end(caged: Cage) -> None:
+    script = "mkfifo gate; setsid sh -c 'touch up; read line <gate; echo late' & "
+    with _keeping(caged, f"{script}{UP}; exit 7") as (process, report):
+        assert report.recv(16) == b"7\n"
+        assert processes_inside(process.pid)
+        (caged.workspace / "gate").write_text("go\n")
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"late\n"
+        assert process.wait(SECONDS) == 7
+
+
+@pytest.mark.parametrize("end", ["the socket is closed", "the started process is killed"])
+@pytest.mark.parametrize("job", ["setsid sh job &", "(trap '' TERM HUP INT; setsid sh job) &"])
+def test_a_detached_job_ends_when(caged: Cage, job: str, end: str) -> None:
+    with _keeping(caged, _detaching(caged, job, "exit 7")) as (process, report):
+        assert report.recv(16) == b"7\n"
+        report.close() if end == "the socket is closed" else process.kill()
+        assert process.stdout is not None
+        _until_closed(process.stdout.fileno())
+
+
+def test_a_command_among_jobs_can_be_asked_to_end_by_itself(caged: Cage) -> None:
+    script = "trap 'echo cleaned; exit 5' TERM; echo ready; while :; do sleep 0.1; done"
+    with _keeping(caged, script) as (process, _):
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        ask_to_end(process.pid)
+        assert process.stdout.readline() == b"cleaned\n"
+        assert process.wait(SECONDS) == 5

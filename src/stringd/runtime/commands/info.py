@@ -13,6 +13,7 @@ from stringd.runtime.topics.location import Location, Page, display_directory, i
 from stringd.wire.result import Result
 
 _AUTO_SHOWN: Final = 12
+_JOB_SHOWN: Final = 80
 _VERSION: Final = f"string:    v{__version__}"
 
 
@@ -27,6 +28,7 @@ def info(call: Call) -> Result:
     else:
         rows, warnings = _with_document(call, session.location)
         text = "\n".join(f"{key + ':':<11}{value}" for key, value in rows)
+    text = "\n".join([text, *_jobs(call)])
     if session.variables:
         pairs = ((name, value.replace("\n", "\\n")) for name, value in session.variables.items())
         shown = ", ".join(f'{{{name}}}="{value}"' for name, value in pairs)
@@ -36,6 +38,18 @@ def info(call: Call) -> Result:
     if warnings:
         text = "\n".join([text, "", "Warnings:", *(f"  {line}" for line in warnings)])
     return Result.page("Session info", text)
+
+
+def _jobs(call: Call) -> Iterator[str]:
+    """What actions of this topic's app left running, one line each."""
+    session = call.session
+    if session.topic.type != "app":
+        return
+    app = session.topic.name.partition(":")[0]
+    for job in call.services.engine.jobs.of(session.user.home, app):
+        command = " ".join(job.command.split())
+        shown = command if len(command) <= _JOB_SHOWN else f"{command[: _JOB_SHOWN - 1]}…"
+        yield f"job:       {job.pid} since {job.since:%Y-%m-%d %H:%M:%SZ}: {shown}"
 
 
 def _shortcut(call: Call, name: str) -> Result:

@@ -98,10 +98,13 @@ async def uninstall(call: Call) -> Result:
     kind, uri = entry
     closed = await _close_topics(call, name, uri, package_directory(home, name))
     await stop_app(call.services.mcp, home, name)
+    ended = await call.services.engine.jobs.end(home, name)
     message = f"Uninstalled {kind}:{name}"
     if closed:
         noun = "session" if len(closed) == 1 else "sessions"
         message += f"\n  Closed {len(closed)} active {noun}: {', '.join(closed)}"
+    if ended:
+        message += f"\n  Ended {ended} running {'job' if ended == 1 else 'jobs'}"
     return Result.done(message)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.place import ActionContext, Names, Value
 from stringd.actions.provenance import (
-    HomeFile,
     InstalledApp,
     Provenance,
+    app_of,
     capabilities,
     owner,
 )
@@ -65,12 +65,7 @@ def stored_names(call: "Call", provenance: Provenance) -> dict[str, str]:
     home, topic = call.session.user.home, call.session.topic
     if capabilities(provenance).names == "none":
         return {}
-    app = None
-    if isinstance(provenance, InstalledApp):
-        app = provenance.name
-    elif isinstance(provenance, HomeFile):
-        app = provenance.app
-    own = topic.type == "app" and topic.name.partition(":")[0] == app
+    own = topic.type == "app" and topic.name.partition(":")[0] == app_of(provenance)
     return scopes.visible(home, topic) if own else scopes.shared(home)
 
 

@@ -46,6 +46,34 @@ shift "$files"
 exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options+1}"
 """
 
+# Runs inside, as the parent of the command. Signals that ask what is inside to end are not for it.
+# The group of the command has as long as a command without walls; nothing tells a shell of the end
+# of processes that are not its own, so it looks for them once a second.
+_KEEP_JOBS: Final = """
+exec 3>&2 2>/dev/null
+set -m
+trap "" HUP INT TERM
+(trap - HUP INT TERM; exec "$@") </dev/null 2>&3 3>&- &
+group=$!
+set +m
+exec 3>&-
+wait "$group"
+status=$?
+for each in {1..20}; do
+  kill -0 -- "-$group" || break
+  [ "$each" = 11 ] && kill -KILL -- "-$group"
+  read -r -t 0.05
+  [ $? -gt 128 ] || exit "$status"
+done
+kill -0 -- -1 || exit "$status"
+echo "$status" >&0
+while kill -0 -- -1; do
+  read -r -t 1
+  [ $? -gt 128 ] || exit "$status"
+done
+exit "$status"
+"""
+
 
 def bubblewrap_argv(
     walls: Bubblewrap,
@@ -57,7 +85,8 @@ def bubblewrap_argv(
     group: Group | None,
 ) -> list[str]:
     """`variables` are set inside; `group` is a control group for the shell to make and enter."""
-    prelude = [BASH, "--norc", "--noprofile", "-p", "-c", _PRELUDE, "stringd-sandbox"]
+    prelude = _script(_PRELUDE)
+    keeper = _script(_KEEP_JOBS) if spec.keeps_jobs else []
     settings = "" if group is None else " ".join(f"{name}={value}" for name, value in group.limits)
     files = [each.path for each in entries if _is_hidden_file(each)]
     options = [
@@ -69,8 +98,12 @@ def bubblewrap_argv(
         *prelude,
         *(walls.program, "" if group is None else group.path, settings, _filter(walls.machine)),
         *(str(len(files)), str(len(options)), *files, *options),
-        *(*lower_limits(spec.limits, grouped=group is not None), *command),
+        *(*keeper, *lower_limits(spec.limits, grouped=group is not None), *command),
     ]
+
+
+def _script(text: str) -> list[str]:
+    return [BASH, "--norc", "--noprofile", "-p", "-c", text, "stringd-sandbox"]
 
 
 def _is_hidden_file(entry: ViewEntry) -> bool:

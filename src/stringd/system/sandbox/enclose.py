@@ -22,6 +22,8 @@ class Enclosed(NamedTuple):
 
     argv: list[str]
     environment: dict[str, str]
+    walls: bool = False
+    """Whether there are any."""
 
 
 def standard_spec(
@@ -34,6 +36,7 @@ def standard_spec(
     limit: Limits | None = None,
     temporary: Path | None = None,
     terminal: bool = False,
+    keeps_jobs: bool = False,
 ) -> SandboxSpec:
     """The usual walls around a workspace: secrets and sockets hidden, caches writable.
 
@@ -50,6 +53,7 @@ def standard_spec(
         limits=limit or Limits(),
         temporary=temporary,
         terminal=terminal,
+        keeps_jobs=keeps_jobs,
     )
 
 
@@ -84,7 +88,7 @@ def enclose(
             argv = landlock_argv(walls, spec, view(spec), command, variables=inside, group=group)
         case nothing:
             raise SandboxError(f"{nothing.reason}: {INSTALL}, or allow level open")
-    return Enclosed(argv, outside)
+    return Enclosed(argv, outside, walls=True)
 
 
 @cache

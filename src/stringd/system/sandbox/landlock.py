@@ -55,6 +55,8 @@ def landlock_argv(
         asked.append("freeze")
     if spec.terminal:
         asked.append("terminal")
+    if spec.keeps_jobs:
+        asked.append("keep-jobs")
     if spec.temporary is not None:
         asked.append(f"temporary={spec.temporary}")
     if spec.limits.cpu_seconds is not None:

@@ -64,3 +64,7 @@ class SandboxSpec:
     terminal: bool = False
     """The command keeps its controlling terminal. Only for a terminal of its own: whoever shares
     one with the user could type into the user's shell."""
+    keeps_jobs: bool = False
+    """What leaves the command's process group lives on after it. The command gets no input: on its
+    standard input the process that is started takes a socket, says there with which status the
+    command ended if anything lives on, and ends all of it when the socket is closed."""

@@ -1,7 +1,9 @@
 """Three processes: one the caller knows, one that keeps watch, and the command.
 
 The keeper adopts whatever the command leaves behind, and ends all of it when the command has ended
-or when the process the caller knows is gone, however it went.
+or when the process the caller knows is gone, however it went. If it is to keep jobs, it ends only
+the command's group at first, says on its standard input that the command has ended, and ends the
+rest when nobody listens there any more.
 """
 
 import os
@@ -15,9 +17,16 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _SIGNALLED = 128
+# As long as a command without walls has; the kernel is asked for jobs once a second after that.
+_TURN_MILLISECONDS, _LINGER_TURNS, _LOOK_MILLISECONDS = 50, 10, 1000
 
 
-def run(command: "Callable[[], NoReturn]", clean_up: "Callable[[], None]", terminal: bool) -> int:
+def run(
+    command: "Callable[[], NoReturn]",
+    clean_up: "Callable[[], None]",
+    terminal: bool,
+    jobs: bool = False,
+) -> int:
     """Run `command` in a process of its own; its exit code, or 128 and the number of its signal."""
     kernel.be_unreadable()
     kernel.die_with_parent()
@@ -27,7 +36,7 @@ def run(command: "Callable[[], NoReturn]", clean_up: "Callable[[], None]", termi
     keeper = os.fork()
     if keeper == 0:
         os.close(held)
-        os._exit(_keep(alive, command, clean_up, terminal))
+        os._exit(_keep(alive, command, clean_up, terminal, jobs))
     os.close(alive)
     code = os.waitstatus_to_exitcode(os.waitpid(keeper, 0)[1])
     if code >= 0:
@@ -65,7 +74,11 @@ def descendants(root: int) -> "list[int]":
 
 
 def _keep(
-    alive: int, command: "Callable[[], NoReturn]", clean_up: "Callable[[], None]", terminal: bool
+    alive: int,
+    command: "Callable[[], NoReturn]",
+    clean_up: "Callable[[], None]",
+    terminal: bool,
+    jobs: bool,
 ) -> int:
     # Out of the group of the process the caller knows: a signal to that group must not end both.
     if terminal:
@@ -75,6 +88,8 @@ def _keep(
     started = os.fork()
     if started == 0:
         _lead(terminal)
+        if jobs:
+            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         command()
     kernel.adopt_orphans()
     poll = select.poll()
@@ -84,10 +99,45 @@ def _keep(
     # If it has ended, it keeps its status: killing a zombie changes nothing.
     _kill(started)
     code = os.waitstatus_to_exitcode(os.waitpid(started, 0)[1])
+    code = code if code >= 0 else _SIGNALLED - code
+    if jobs:
+        _keep_jobs(alive, started, code)
     if _has_children():
         end_descendants()
     clean_up()
-    return code if code >= 0 else _SIGNALLED - code
+    return code
+
+
+def _keep_jobs(alive: int, group: int, code: int) -> None:
+    """Return when no job is left, or when all of them are to end."""
+    poll = select.poll()
+    poll.register(alive, select.POLLIN)
+    poll.register(0, select.POLLIN)
+    for turn in range(2 * _LINGER_TURNS):
+        if not _has_group(group):
+            break
+        if turn == _LINGER_TURNS:
+            os.killpg(group, kernel.SIGKILL)
+        if poll.poll(_TURN_MILLISECONDS):
+            return
+    if not _has_children():
+        return
+    try:
+        os.write(0, b"%d\n" % code)
+    except OSError:
+        return
+    while _has_children():
+        if poll.poll(_LOOK_MILLISECONDS):
+            return
+
+
+def _has_group(group: int) -> bool:
+    _has_children()
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
 
 
 def _lead(terminal: bool) -> None:
@@ -104,8 +154,10 @@ def _lead(terminal: bool) -> None:
 
 
 def _has_children() -> bool:
+    """Whether any is left, once those that have ended are collected."""
     try:
-        os.waitpid(-1, os.WNOHANG)
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
     except ChildProcessError:
         return False
     return True

@@ -80,7 +80,8 @@ def main() -> "NoReturn":
         if made:
             _remove(temporary)
 
-    os._exit(family.run(command, clean_up, "terminal" in request.options))
+    options = request.options
+    os._exit(family.run(command, clean_up, "terminal" in options, "keep-jobs" in options))
 
 
 def _become(request: LaunchRequest, walls: Walls, temporary: str) -> "NoReturn":
