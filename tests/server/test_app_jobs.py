@@ -1,0 +1,108 @@
+"""What an app's action leaves running behind walls: who sees it, and when it ends."""
+
+import os
+import select
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stringd.runtime.pages.provenance import WORK_DIRECTORY
+from stringd.system.sandbox import Nothing, available
+from tests.support.daemon import WAIT_SECONDS, Daemon
+from tests.support.person import Person
+
+pytestmark = pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine")
+# The job holds the other end of `held` until it ends, and ends by itself when it reads a line.
+JOB = "setsid sh -c 'exec >held; echo up; touch up; read line <go' 2>/dev/null &"
+PAGE = f"""---
+type: app
+name: server
+---
+# Server
+
+```act.serve
+CLI cd $STRING_WORK_DIR; {JOB} until [ -e up ]; do sleep 0.01; done; echo served
+```
+"""
+
+
+class Place:
+    """A daemon, a user with the app, and the pipe that says whether the job lives."""
+
+    def __init__(self, daemon: Daemon, base: Path) -> None:
+        self.daemon = daemon
+        self.owner = Person(daemon.port, "owner", base / "user")
+        # Where the action works: as an app in its data, as a page beside it.
+        self.data = self.owner.home / WORK_DIRECTORY / "server"
+        self.data.mkdir(parents=True, mode=0o700)
+        os.mkfifo(self.data / "held")
+        os.mkfifo(self.data / "go")
+        self.held = os.open(self.data / "held", os.O_RDONLY | os.O_NONBLOCK)
+
+    def serve(self) -> None:
+        """Leave a job running."""
+        self.owner.put("app/string.md", PAGE)
+        self.owner.gets("/install ./app", cwd=self.owner.home)
+        self.owner.gets("/open", "app:server")
+        assert self.owner.gets("/act.serve", "app:server") == "served"
+        assert self.read() == b"up\n"
+
+    def wait_for_the_end(self) -> None:
+        assert self.read() == b"", "the job is still alive"
+
+    def jobs(self) -> list[str]:
+        lines = self.owner.gets("/info", "app:server").splitlines()
+        return [line for line in lines if line.startswith("job: ")]
+
+    def read(self) -> bytes:
+        assert select.select([self.held], [], [], WAIT_SECONDS)[0], "the job says nothing"
+        return os.read(self.held, 100)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with Daemon(tmp_path / "daemon", STRINGD_ACTION_SANDBOX="workspace") as daemon:
+        place = Place(daemon, tmp_path)
+        yield place
+        os.close(place.held)
+
+
+def test_a_job_outlives_its_action_and_is_listed_until_it_ends(place: Place) -> None:
+    place.serve()
+    (job,) = place.jobs()
+    assert "setsid sh -c" in job
+    (place.data / "go").write_text("end\n")
+    place.wait_for_the_end()
+    deadline = time.monotonic() + WAIT_SECONDS
+    while place.jobs():
+        assert time.monotonic() < deadline, "its sandbox is still alive"
+
+
+def test_uninstalling_the_app_ends_its_jobs(place: Place) -> None:
+    place.serve()
+    assert "Ended 1 running job" in place.owner.gets("/uninstall server")
+    place.wait_for_the_end()
+
+
+def test_stopping_the_daemon_ends_the_jobs(place: Place) -> None:
+    place.serve()
+    place.daemon.stop()
+    place.wait_for_the_end()
+
+
+def test_killing_the_daemon_ends_the_jobs(place: Place) -> None:
+    place.serve()
+    place.daemon.kill()
+    place.wait_for_the_end()
+
+
+def test_a_page_that_is_not_an_app_leaves_nothing(place: Place) -> None:
+    for name in ("held", "go"):
+        (place.owner.home / name).hardlink_to(place.data / name)
+    place.owner.put("page.md", PAGE.partition("# Server")[2])
+    place.owner.gets("/open page.md")
+    place.owner.gets("/act.serve")
+    assert place.read() == b"up\n"
+    place.wait_for_the_end()
