@@ -53,12 +53,12 @@ class RunningCommand:
         *,
         split: bool,
         walls: Enclosed | None = None,
-        kept: Callable[[DetachedJob], None] = DetachedJob.kill,
+        kept: Callable[[DetachedJob], None] | None = None,
     ) -> None:
         """Start bash on a program text; `split` keeps the two streams apart.
 
-        `walls` is what to start instead, so that the same runs in a sandbox; what it detaches
-        there is handed to `kept`.
+        `walls` is what to start instead, so that the same runs in a sandbox. With `kept` that is
+        one that keeps jobs, and what is detached in it is handed over.
 
         Raises `ActionError` when it cannot be started.
         """
@@ -74,7 +74,7 @@ class RunningCommand:
                 out=lambda data: self._take(self._out, data),
                 err=(lambda data: self._take(self._err, data)) if split else None,
                 keeps_detached=True,
-                kept=kept if walls and walls.walls else None,
+                kept=kept,
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

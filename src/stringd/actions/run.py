@@ -29,6 +29,7 @@ from stringd.documents import Action, html_to_markdown
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
 from stringd.system.command import CommandEnding
 from stringd.system.detached import DetachedJob
+from stringd.system.sandbox import Level
 
 SHOWN_BODY: Final = 500
 LARGE_HTML: Final = 256 * 1024
@@ -214,7 +215,7 @@ class _Call:
             self._place.directory,
             split=template is not None and _needs_streams(template),
             walls=await walls.enclosed(self._place, bash_command(command.text), environment),
-            kept=self._job_keeper(command),
+            kept=None if walls.level is Level.OPEN else self._job_keeper(command),
         )
         self.running = True
         with self._caller.holding(running):

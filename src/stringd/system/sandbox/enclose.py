@@ -22,8 +22,6 @@ class Enclosed(NamedTuple):
 
     argv: list[str]
     environment: dict[str, str]
-    walls: bool = False
-    """Whether there are any."""
 
 
 def standard_spec(
@@ -88,7 +86,7 @@ def enclose(
             argv = landlock_argv(walls, spec, view(spec), command, variables=inside, group=group)
         case nothing:
             raise SandboxError(f"{nothing.reason}: {INSTALL}, or allow level open")
-    return Enclosed(argv, outside, walls=True)
+    return Enclosed(argv, outside)
 
 
 @cache
