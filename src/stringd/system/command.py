@@ -122,9 +122,10 @@ class Command:
                 self._ending, patience = CommandEnding.TIMED_OUT, grace
         finally:
             await self._end(patience)
-        reported = self._report is not None and self._report.status.done()
-        over = self._report.status if self._report and reported else self._child.exited
-        return CommandEnded(self._ending, over.result(), self._child.signal)
+        if self._report and self._report.status.done():
+            # Whatever ended its sandbox since then did not end the command.
+            return CommandEnded(self._ending, self._report.status.result(), None)
+        return CommandEnded(self._ending, self._child.exited.result(), self._child.signal)
 
     async def close(self) -> None:
         """End it early; `wait` returns what there is."""
