@@ -77,11 +77,11 @@ class NoTopic:
     def shortcut_names(self) -> list[str]:
         return list(self.value_shortcuts)
 
-    def read_file(self, path: str, limit: int) -> bytes:
-        raise NotImplementedError
+    def read_file(self, path: str, limit: int) -> bytes:  # noqa: ARG002
+        raise FileNotFoundError(path)
 
-    def write_file(self, path: str, data: bytes) -> None:
-        raise NotImplementedError
+    def write_file(self, path: str, data: bytes) -> None:  # noqa: ARG002
+        raise PermissionError(path)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ def is_roots_alone(path: str) -> bool:
 def is_fixed(path: str) -> bool:
     """Whether nothing that asks this gate could change which file a path names.
 
-    Who asks is of our own account. For a gate that is root these are root's programs, and then only
+    The caller belongs to our own account. For a gate that is root these are root's programs, and
+    then only
     the directories of the system, which packages write to, count as fixed.
     """
     if os.getuid() == 0 and not path.startswith(_OF_THE_SYSTEM):

@@ -163,7 +163,7 @@ async def _announce_damage(app: App, data_dir: Path) -> None:
 
 
 def _unix_socket(path: Path | None) -> UnixSocket | None:
-    """The socket beside the port; that it cannot be had is no reason not to start."""
+    """The socket beside the port; the daemon starts without it too."""
     if path is None:
         return None
     try:

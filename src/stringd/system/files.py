@@ -22,7 +22,7 @@ def held(directory: Path) -> Iterator[None]:
     """Keep everybody else out, other daemons too, while files of a directory are replaced."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # A file system without locks is no reason to refuse what nobody else may be doing.
+        # Without locks in the file system, nobody else is assumed to be at work.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

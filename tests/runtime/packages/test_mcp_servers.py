@@ -42,7 +42,7 @@ from stringd.runtime.packages.mcp_servers import action_error
         ),
         (
             McpCallError(OSError("bye"), lost=True),
-            "The MCP server failed: bye. It is started anew with the next call.",
+            "The MCP server failed: bye. It is restarted with the next call.",
         ),
         (McpCallError(OSError("one\ntwo"), lost=False), "The MCP server failed: one"),
     ],

@@ -100,7 +100,7 @@ def action_error(error: McpError, limit: float) -> ActionError:
             text = f"The MCP server could not be started: {_start_reason(error.cause)}"
             text += f"\n{error.printed}" if error.printed else ""
         case McpCallError(lost=True):
-            after = "It is started anew with the next call."
+            after = "It is restarted with the next call."
             text = f"The MCP server failed: {_first_line(error)}. {after}"
         case _:
             text = f"The MCP server failed: {_first_line(error)}"

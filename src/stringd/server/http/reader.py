@@ -1,6 +1,6 @@
 """The receiving half of an HTTP/1.1 connection, on httptools: bytes in, whole requests out.
 
-Who asks is judged when the headers have arrived; only then is a body taken in.
+The caller is judged when the headers have arrived; only then is a body taken in.
 """
 
 import asyncio

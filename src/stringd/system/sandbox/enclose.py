@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import stringd.system.sandbox.hidden as hidden
+import stringd.system.sandbox.limits as limits
 from stringd.system.lineage import network_walls
-from stringd.system.sandbox import hidden, limits
 from stringd.system.sandbox.bubblewrap import Bubblewrap, bubblewrap_argv
 from stringd.system.sandbox.environment import part
 from stringd.system.sandbox.landlock import Landlock, landlock_argv
