@@ -22,6 +22,16 @@ hypothesis.settings.register_profile("explore", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("stringd")
 
 _promises: Final = Promises()
+_UMASK: Final = os.umask(0o022)
+os.umask(_UMASK)
+
+
+@pytest.fixture(autouse=True)
+def umask_of_the_session() -> Iterator[None]:
+    """A gate inside the test process narrows the umask, which is not the next test's business."""
+    os.umask(_UMASK)
+    yield
+    os.umask(_UMASK)
 
 
 @pytest.fixture(autouse=True)

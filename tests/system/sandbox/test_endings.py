@@ -103,7 +103,9 @@ def test_nothing_is_left_when_the_parent_is_killed(caged: Cage, script: str) -> 
 
 def _detaching(cage: Cage, script: str, then: str) -> str:
     """A script that detaches a job and, when that is up, does something more."""
-    (cage.workspace / "job").write_text(JOB)
+    job = cage.workspace / "job"
+    job.write_text(JOB)
+    job.chmod(0o644)
     return f"{script}\n {UP}; {then}"
 
 
