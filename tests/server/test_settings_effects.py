@@ -157,3 +157,17 @@ def test_commands_of_actions_stay_where_their_owner_wants_them(tmp_path: Path) -
             assert "done" in owner.says("/act.write").text
             made = {path.name for path in base.rglob("*") if path.name in ("inside", "outside")}
         assert made == reach
+
+
+@pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine")
+def test_commands_of_actions_behind_walls_read_no_secret(tmp_path: Path) -> None:
+    for level, read in (("workspace", False), ("open", True)):
+        home = tmp_path / level / "user"
+        with Daemon(tmp_path / level, STRINGD_ACTION_SANDBOX=level, HOME=str(home)) as daemon:
+            owner = Person(daemon.port, "owner", home)
+            # Inside the directory the command may write to, so that only hiding keeps it safe.
+            owner.put(".ssh/id_canary", "CANARY\n")
+            owner.put("page.md", "```act.read\nCLI cat .ssh/id_canary; echo done\n```\n")
+            owner.says("/open page.md")
+            said = owner.says("/act.read").text
+        assert ("CANARY" in said, "done" in said) == (read, True)
