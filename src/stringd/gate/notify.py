@@ -51,7 +51,9 @@ def _see_off(child: Child) -> None:
     if not child.ends_within(HOOK_SECONDS):
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-    child.reap()
+    # A process that collects every child of its own may have been first.
+    with suppress(ChildProcessError):
+        child.reap()
 
 
 def sentence(session: str) -> str:

@@ -62,7 +62,7 @@ class Topics:
     def _copy_users(self) -> None:
         """Keep a second copy of the registry; that it cannot be written fails nothing."""
         records = self.users.records()
-        if records != self._copied:
+        if records != self._copied and _in_a_loop():
             self._copied = records
             copying = asyncio.ensure_future(self._store.keep_users(records))
             copying.add_done_callback(self._copy_made)
@@ -189,6 +189,15 @@ class Topics:
         slots = self._slots.get(slot.user_id)
         if slots is not None and slot.idle and slots.get(slot.topic.canonical) is slot:
             del slots[slot.topic.canonical]
+
+
+def _in_a_loop() -> bool:
+    """Whether the daemon is running; before that there is nobody to wait for a copy."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def release_all(sessions: Iterable[Session]) -> None:
