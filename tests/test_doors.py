@@ -72,3 +72,12 @@ def test_only_the_network_room_resolves_names() -> None:
 def test_the_look_finds_what_it_looks_for(tmp_path: Path, text: str, found: str) -> None:
     (tmp_path / "x.py").write_text(text, "utf-8")
     assert found in [name for name, _ in calls(tmp_path / "x.py")]
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from tests.runs.schema import problems
 from tests.runs.support import RunsServer, Watcher, serving
 
@@ -14,13 +14,13 @@ from tests.runs.support import RunsServer, Watcher, serving
 @pytest.fixture(autouse=True)
 def strict(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever any client is sent in any test is checked where it is sent, read or not."""
-    push = RunsClient.push
+    push = ConnectedClient.push
 
-    def checked(client: RunsClient, frame: bytes) -> None:
+    def checked(client: ConnectedClient, frame: bytes) -> None:
         assert problems(json.loads(frame)) == [], frame
         push(client, frame)
 
-    monkeypatch.setattr(RunsClient, "push", checked)
+    monkeypatch.setattr(ConnectedClient, "push", checked)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stringd.runs import RunsConfig, RunService
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.system.trust import TrustStore
 from tests.runs.schema import problems
 from tests.runs.support import RunsServer, scripted, sequential, strategy, wait_until
@@ -89,7 +89,9 @@ async def walk(folder: Path, seed: int, steps: int) -> list[dict[str, Any]]:
     return observed
 
 
-def collect(clients: list[RunsClient], seen: list[dict[str, Any]], questions: list[str]) -> None:
+def collect(
+    clients: list[ConnectedClient], seen: list[dict[str, Any]], questions: list[str]
+) -> None:
     for client in clients:
         for frame in client.take():
             message = json.loads(frame)

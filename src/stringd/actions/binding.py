@@ -19,7 +19,7 @@ _BOOLEANS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0
 _FILE_SUFFIX: Final = "-file"
 
 
-class Arguments(NamedTuple):
+class CallArguments(NamedTuple):
     """What a caller typed after an action's name, taken apart."""
 
     text: str
@@ -47,7 +47,7 @@ def needs_arguments(action: Action) -> bool:
     return any(field.required and field.default is None for field in action.fields)
 
 
-def bind(action: Action, arguments: Arguments, place: ActionContext) -> Bound:
+def bind(action: Action, arguments: CallArguments, place: ActionContext) -> Bound:
     """Bind a caller's arguments to an action's fields. Raises `ActionError`."""
     flags = arguments.flags
     given: dict[str, str] = dict(flags.values)
@@ -66,9 +66,9 @@ def bind(action: Action, arguments: Arguments, place: ActionContext) -> Bound:
     return Bound(values, tuple(_plain(word, place) for word in arguments.words))
 
 
-def read_arguments(action: Action, text: str) -> Arguments:
+def read_arguments(action: Action, text: str) -> CallArguments:
     """Take a caller's argument text apart; aliases are replaced by the names they stand for."""
-    return Arguments(text, parse_flags(text, action.aliases), tuple(tokens(text)))
+    return CallArguments(text, parse_flags(text, action.aliases), tuple(tokens(text)))
 
 
 def _files(

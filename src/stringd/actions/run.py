@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from stringd.actions.binding import Arguments, Bound, bind, needs_arguments
+from stringd.actions.binding import Bound, CallArguments, bind, needs_arguments
 from stringd.actions.cli import CommandOutput, RunningCommand, bash_command, command_environment
 from stringd.actions.command_line import command_for
 from stringd.actions.data import parsed
@@ -105,7 +105,7 @@ class ActionCaller(NamedTuple):
 
 
 async def run_action(
-    engine: Engine, action: Action, arguments: Arguments, caller: ActionCaller
+    engine: Engine, action: Action, arguments: CallArguments, caller: ActionCaller
 ) -> Outcome:
     """Run an action as a caller typed it. Raises `ActionError`, secrets already masked."""
     place = caller.place

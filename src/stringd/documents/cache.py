@@ -10,7 +10,7 @@ MAX_CHARACTERS: Final = 16 * 1024 * 1024
 """Of all cached sources together; a document larger than a quarter of it is never kept."""
 
 
-class Loaded(NamedTuple):
+class CachedDocument(NamedTuple):
     """A file's document, and what identifies the file's content."""
 
     document: Document
@@ -24,12 +24,12 @@ class DocumentCache:
     def __init__(self, limit: int = MAX_CHARACTERS) -> None:
         self._limit = limit
         self._size = 0
-        self._kept: dict[str, Loaded] = {}
+        self._kept: dict[str, CachedDocument] = {}
         self._lock = threading.Lock()
 
     def load(
         self, text: str, uri: str, digest: Callable[[], bytes], *, marked: bool = False
-    ) -> Loaded:
+    ) -> CachedDocument:
         """The document of a file that was just read; `digest` is asked for when it is new.
 
         `marked` tells whether a byte order mark precedes the text.
@@ -38,19 +38,19 @@ class DocumentCache:
             found = self._take(uri)
         # Not while others wait: a large file takes a while.
         if found is None or found.document.source != text or found.marked != marked:
-            found = Loaded(parse(text, uri), digest(), marked)
+            found = CachedDocument(parse(text, uri), digest(), marked)
         if len(text) <= self._limit // 4:
             with self._lock:
                 self._put(uri, found)
         return found
 
-    def _take(self, uri: str) -> Loaded | None:
+    def _take(self, uri: str) -> CachedDocument | None:
         found = self._kept.pop(uri, None)
         if found is not None:
             self._size -= len(found.document.source)
         return found
 
-    def _put(self, uri: str, loaded: Loaded) -> None:
+    def _put(self, uri: str, loaded: CachedDocument) -> None:
         self._take(uri)
         self._kept[uri] = loaded
         self._size += len(loaded.document.source)

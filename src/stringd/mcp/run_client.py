@@ -21,8 +21,8 @@ FINISHED: Final = ("completed", "error", "cancelled")
 
 
 @dataclass
-class Standing:
-    """Where a run stands. `status` is one of the protocol's, `result` or `error` once it ended."""
+class RunProgress:
+    """How far a run is. `status` is one of the protocol's, `result` or `error` once it ended."""
 
     run_id: str
     status: str = "running"
@@ -95,7 +95,7 @@ class RunClient:
             if isinstance(message, m.Error) and message.request_id == request_id:
                 raise ToolError(f"ERROR({message.code}): {message.message}")
 
-    async def standing(self, run_id: str) -> Standing:
+    async def progress(self, run_id: str) -> RunProgress:
         """Where the run stands now; afterwards its events are heard. Raises `ToolError`."""
         # Listening comes first, so that no ending falls between the look and the listening.
         self._connection.send(r.Subscribe(run_id=run_id))
@@ -104,53 +104,53 @@ class RunClient:
         summary = next((run for run in listed.runs if run.run_id == run_id), None)
         if summary is None or summary.status in FINISHED:
             return await self._history(run_id)
-        standing = Standing(run_id, summary.status, summary.strategy_name)
+        progress = RunProgress(run_id, summary.status, summary.strategy_name)
         while self._waiting:
-            self._take(standing, self._waiting.popleft())
-        return standing
+            self._take(progress, self._waiting.popleft())
+        return progress
 
-    async def follow(self, standing: Standing, seconds: float) -> None:
+    async def follow(self, progress: RunProgress, seconds: float) -> None:
         """Hear what the run does until it ends, waits for somebody, or the time is over."""
         try:
             async with asyncio.timeout(seconds):
-                while not standing.finished and not standing.waits:
+                while not progress.finished and not progress.waits:
                     message = (
                         self._waiting.popleft()
                         if self._waiting
                         else await self._connection.receive()
                     )
-                    if self._take(standing, message):
+                    if self._take(progress, message):
                         return
         except TimeoutError:
             return
 
-    async def _history(self, run_id: str) -> Standing:
+    async def _history(self, run_id: str) -> RunProgress:
         told = await self.ask(r.GetTimeline(run_id=run_id))
         assert isinstance(told, m.RunTimeline)
         records = [each for each in told.conversation.records if each.status != "superseded"]
         error = "" if told.error is UNSET else f"{told.error.code}: {told.error.message}"
         said_last = records[-1].text if records else ""
         result = said_last if told.result is UNSET else told.result
-        return Standing(run_id, told.run.status, told.run.strategy_name, result, error)
+        return RunProgress(run_id, told.run.status, told.run.strategy_name, result, error)
 
-    def _take(self, standing: Standing, message: m.DaemonMessage) -> bool:
+    def _take(self, progress: RunProgress, message: m.DaemonMessage) -> bool:
         """Note a message; True when it is news worth reporting."""
-        if getattr(message, "run_id", None) != standing.run_id:
+        if getattr(message, "run_id", None) != progress.run_id:
             return False
         match message:
             case m.StrategyCompleted():
-                standing.status, standing.result = "completed", message.result
+                progress.status, progress.result = "completed", message.result
             case m.StrategyError():
                 cancelled = message.error.code == "CANCELLED"
-                standing.status = "cancelled" if cancelled else "error"
-                standing.error = f"{message.error.code}: {message.error.message}"
+                progress.status = "cancelled" if cancelled else "error"
+                progress.error = f"{message.error.code}: {message.error.message}"
             case m.RequestInput() | m.RequestQuestion() | m.RequestPermission():
-                standing.prompts.append(message)
+                progress.prompts.append(message)
             case m.StepStarted():
-                standing.doing = message.step_name
+                progress.doing = message.step_name
                 return True
             case m.AgentOutput():
-                standing.doing = f"{message.agent_name} answered"
+                progress.doing = f"{message.agent_name} answered"
                 return True
             case _:
                 pass

@@ -12,7 +12,7 @@ from msgspec import UNSET
 from stringd.mcp.jobs import BEAT_SECONDS, Report
 from stringd.mcp.outcome import ToolError, ToolOutcome, failed, said
 from stringd.mcp.ports import McpCaller, RunsPort
-from stringd.mcp.run_client import Prompt, RunClient, Standing, prompt_id
+from stringd.mcp.run_client import Prompt, RunClient, RunProgress, prompt_id
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 from stringd.wire.runs.names import new_run_id
@@ -67,36 +67,36 @@ class RunTools:
             except ToolError as error:
                 raise ToolError(f"{error}\n{await _at_hand(client, caller)}") from None
             assert isinstance(prepared, m.RunPrepared)
-            standing = Standing(prepared.run_id, strategy=prepared.strategy_name)
+            progress = RunProgress(prepared.run_id, strategy=prepared.strategy_name)
             await client.tell(r.StartRun(run_id=prepared.run_id, input=arguments.input))
-            return await self._follow(client, standing, report)
+            return await self._follow(client, progress, report)
 
     async def run_status(self, arguments: RunStatusArguments) -> ToolOutcome:
         """Where one run stands, or which runs there are."""
         if not arguments.run_id:
             return await self._list()
         async with RunClient(self._runs) as client:
-            return describe(await client.standing(arguments.run_id))
+            return describe(await client.progress(arguments.run_id))
 
     async def wait(self, run_id: str, report: Report) -> ToolOutcome:
         """Follow a run that is under way."""
         async with RunClient(self._runs) as client:
-            standing = await client.standing(run_id)
-            for prompt in standing.prompts:
+            progress = await client.progress(run_id)
+            for prompt in progress.prompts:
                 if not isinstance(prompt, m.RequestPermission):
-                    return describe(standing)
+                    return describe(progress)
             # Who waits for a permission waits for the person, not for the request of it.
-            standing.prompts = []
-            outcome = await self._follow(client, standing, report)
-            if standing.finished or standing.prompts:
+            progress.prompts = []
+            outcome = await self._follow(client, progress, report)
+            if progress.finished or progress.prompts:
                 return outcome
         return await self.run_status(RunStatusArguments(run_id))
 
     async def answer(self, caller: McpCaller, arguments: AnswerArguments) -> ToolOutcome:
         """Give the text a run waits for."""
         async with RunClient(self._runs, caller.speaker) as client:
-            standing = await client.standing(arguments.run_id)
-            prompt = _wanted(standing, arguments.id)
+            progress = await client.progress(arguments.run_id)
+            prompt = _wanted(progress, arguments.id)
             if isinstance(prompt, m.RequestPermission):
                 raise ToolError(f"{_prompt_line(prompt)}\n{NOT_HERE}")
             await client.tell(_answer(prompt, arguments))
@@ -127,38 +127,40 @@ class RunTools:
             lines.append(f"… and {len(runs) - len(lines)} older ones")
         return said("\n".join(lines) or "No runs yet. Start one with run_strategy.")
 
-    async def _follow(self, client: RunClient, standing: Standing, report: Report) -> ToolOutcome:
+    async def _follow(
+        self, client: RunClient, progress: RunProgress, report: Report
+    ) -> ToolOutcome:
         loop = asyncio.get_running_loop()
         started = loop.time()
-        while not standing.finished and not standing.waits:
+        while not progress.finished and not progress.waits:
             spent = loop.time() - started
             if spent >= self._hold:
                 break
-            await client.follow(standing, min(BEAT_SECONDS, self._hold - spent))
-            if not standing.finished:
-                doing = standing.doing or standing.status
-                await report(loop.time() - started, f"{standing.strategy}: {doing}")
-        return describe(standing)
+            await client.follow(progress, min(BEAT_SECONDS, self._hold - spent))
+            if not progress.finished:
+                doing = progress.doing or progress.status
+                await report(loop.time() - started, f"{progress.strategy}: {doing}")
+        return describe(progress)
 
 
-def describe(standing: Standing) -> ToolOutcome:
+def describe(progress: RunProgress) -> ToolOutcome:
     """What the model reads about a run."""
-    name = f"Run {standing.run_id} ({standing.strategy})"
-    if standing.status == "completed":
-        return said(f"{name} completed.\n---\n{standing.result}")
-    if standing.finished:
-        return failed(f"{name} ended: {standing.error or standing.status}")
-    if not standing.prompts:
+    name = f"Run {progress.run_id} ({progress.strategy})"
+    if progress.status == "completed":
+        return said(f"{name} completed.\n---\n{progress.result}")
+    if progress.finished:
+        return failed(f"{name} ended: {progress.error or progress.status}")
+    if not progress.prompts:
         return said(
-            f"{name} is {standing.status}{f': {standing.doing}' if standing.doing else ''}.\n"
+            f"{name} is {progress.status}{f': {progress.doing}' if progress.doing else ''}.\n"
             f'It keeps running; do not start it again. Call wait with handle "'
-            f'{standing.run_id}" for its result.'
+            f'{progress.run_id}" for its result.'
         )
-    lines = [f"{name} waits:", *(f"- {_prompt_line(prompt)}" for prompt in standing.prompts)]
-    if any(not isinstance(prompt, m.RequestPermission) for prompt in standing.prompts):
+    lines = [f"{name} waits:", *(f"- {_prompt_line(prompt)}" for prompt in progress.prompts)]
+    if any(not isinstance(prompt, m.RequestPermission) for prompt in progress.prompts):
         lines.append("Give the text it wants with answer (run_id, text, id).")
-    if any(isinstance(prompt, m.RequestPermission) for prompt in standing.prompts):
-        lines.append(f'{NOT_HERE} Call wait with handle "{standing.run_id}" to continue waiting.')
+    if any(isinstance(prompt, m.RequestPermission) for prompt in progress.prompts):
+        lines.append(f'{NOT_HERE} Call wait with handle "{progress.run_id}" to continue waiting.')
     return said("\n".join(lines))
 
 
@@ -181,18 +183,18 @@ def _prompt_line(prompt: Prompt) -> str:
             return f"{prompt_id(prompt)}: agent {prompt.agent_name} asks permission for {wanted}"
 
 
-def _wanted(standing: Standing, wanted: str) -> Prompt:
+def _wanted(progress: RunProgress, wanted: str) -> Prompt:
     """The prompt an answer is for. Raises `ToolError` when that is not clear."""
-    if standing.finished:
-        raise ToolError(f"Run {standing.run_id} has ended: {standing.status}.")
-    found = [p for p in standing.prompts if not wanted or prompt_id(p) == wanted]
+    if progress.finished:
+        raise ToolError(f"Run {progress.run_id} has ended: {progress.status}.")
+    found = [p for p in progress.prompts if not wanted or prompt_id(p) == wanted]
     if not wanted:
         found = [p for p in found if not isinstance(p, m.RequestPermission)] or found
     if not found:
-        raise ToolError(f"Run {standing.run_id} waits for no such answer.")
+        raise ToolError(f"Run {progress.run_id} waits for no such answer.")
     if len(found) > 1:
         lines = "\n".join(f"- {_prompt_line(prompt)}" for prompt in found)
-        raise ToolError(f"Run {standing.run_id} waits for several; give the id of one:\n{lines}")
+        raise ToolError(f"Run {progress.run_id} waits for several; give the id of one:\n{lines}")
     return found[0]
 
 

@@ -17,7 +17,7 @@ from stringd.runs.engine.slots import RunSlots
 from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.archive import RunArchive
-from stringd.runs.handlers.client import ClientKind, RunsClient
+from stringd.runs.handlers.client import ClientKind, ConnectedClient
 from stringd.runs.handlers.control import RunControl
 from stringd.runs.handlers.dispatch import Dispatcher, Handlers
 from stringd.runs.handlers.mcp_servers import McpHandlers
@@ -62,7 +62,7 @@ class RunService:
         self._store = self._services.store
         self._slots = RunSlots(config.max_running)
         self._known = LiveRuns()
-        self._clients: dict[RunsClient, None] = {}
+        self._clients: dict[ConnectedClient, None] = {}
         executor = RunExecutor(self._services, self._slots)
         self._answers = Answers(self._known, self._services)
         self._preparation = Preparation(self._known, self._services)
@@ -124,17 +124,17 @@ class RunService:
         speaker: Speaker | None = None,
         kind: ClientKind = "human",
         **limits: int,
-    ) -> RunsClient:
+    ) -> ConnectedClient:
         """A new client; `wake` is called when it has frames to take.
 
         `speaker` is asked who decides. Without one it is this process itself.
         """
         self._directory.renew_catalog()
-        client = RunsClient(self._dispatcher, wake, speaker=speaker, kind=kind, **limits)
+        client = ConnectedClient(self._dispatcher, wake, speaker=speaker, kind=kind, **limits)
         self._clients[client] = None
         return client
 
-    def disconnect(self, client: RunsClient) -> None:
+    def disconnect(self, client: ConnectedClient) -> None:
         """Take a client off every run; the runs go on."""
         self._clients.pop(client, None)
         for run_id in client.runs:
@@ -184,7 +184,7 @@ class RunService:
             },
         )
 
-    def _subscribe(self, request: requests.Subscribe, client: RunsClient) -> None:
+    def _subscribe(self, request: requests.Subscribe, client: ConnectedClient) -> None:
         """Follow a run this process knows. Raises `RefusedError`."""
         run = self._known.get(request.run_id)
         if run is None:
@@ -196,7 +196,7 @@ class RunService:
         else:
             replay(self._known, request.run_id, client, request.from_seq)
 
-    def _unsubscribe(self, request: requests.Unsubscribe, client: RunsClient) -> None:
+    def _unsubscribe(self, request: requests.Unsubscribe, client: ConnectedClient) -> None:
         """Stop following; never an error."""
         leave(request.run_id, self._known.get(request.run_id), client)
 

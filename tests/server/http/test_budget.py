@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.server.http.budget import Budget, Limits, Place, limits_for
+from stringd.server.http.budget import PeerBudget, PeerLimits, Place, limits_for
 
-SMALL = Limits(connections=16, websockets=8, requests=8, body_bytes=800, strangers=3)
+SMALL = PeerLimits(connections=16, websockets=8, requests=8, body_bytes=800, strangers=3)
 
 
 def test_one_account_leaves_room_for_another() -> None:
-    budget = Budget(SMALL)
+    budget = PeerBudget(SMALL)
     mine = [budget.enter(1000) for _ in range(20)]
     assert sum(place is not None for place in mine) == 14
     others = [budget.enter(0) for _ in range(20)]
@@ -18,7 +18,7 @@ def test_one_account_leaves_room_for_another() -> None:
 
 
 def test_a_place_that_was_left_is_free_once() -> None:
-    budget = Budget(Limits(connections=1))
+    budget = PeerBudget(PeerLimits(connections=1))
     place = budget.enter(1000)
     assert place is not None
     assert budget.enter(1000) is None
@@ -29,7 +29,7 @@ def test_a_place_that_was_left_is_free_once() -> None:
 
 
 def test_strangers_have_few_places_and_take_none_of_the_others() -> None:
-    budget = Budget(SMALL)
+    budget = PeerBudget(SMALL)
     strangers = [budget.enter(7, stranger=True) for _ in range(9)]
     assert sum(place is not None for place in strangers) == 3
     assert budget.all.connections == 0
@@ -37,7 +37,7 @@ def test_strangers_have_few_places_and_take_none_of_the_others() -> None:
 
 
 def test_websockets_and_requests_have_limits_of_their_own() -> None:
-    budget = Budget(SMALL)
+    budget = PeerBudget(SMALL)
     places = [place for _ in range(14) if (place := budget.enter(1000)) is not None]
     assert sum(place.become_websocket() for place in places) == 7
     for place in places[:7]:
@@ -53,7 +53,7 @@ def test_websockets_and_requests_have_limits_of_their_own() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 400)), max_size=40))
 def test_bytes_held_are_counted_exactly(steps: list[tuple[int, int]]) -> None:
-    budget = Budget(SMALL)
+    budget = PeerBudget(SMALL)
     places: list[Place] = [place for uid in range(3) if (place := budget.enter(uid)) is not None]
     held: list[tuple[Place, int]] = []
     for uid, size in steps:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from stringd.server.http.budget import Limits
+from stringd.server.http.budget import PeerLimits
 from stringd.server.http.connection import HttpConnection
 from stringd.server.http.crowd import Crowd
 from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
@@ -83,7 +83,7 @@ class Client:
 class Hall:
     """A server with small limits, and every client it has."""
 
-    def __init__(self, limits: Limits, unread: int) -> None:
+    def __init__(self, limits: PeerLimits, unread: int) -> None:
         self.app = Application()
         self.crowd = Crowd(asyncio.get_running_loop(), limits, unread=unread)
         self.visitor = Visitor(None, None, 1000)
@@ -109,7 +109,7 @@ class Hall:
 
 
 @asynccontextmanager
-async def hall(limits: Limits, unread: int = 1 << 30) -> AsyncIterator[Hall]:
+async def hall(limits: PeerLimits, unread: int = 1 << 30) -> AsyncIterator[Hall]:
     one = Hall(limits, unread)
     server = await asyncio.get_running_loop().create_server(one.accept, "127.0.0.1", 0)
     one.port = server.sockets[0].getsockname()[1]
@@ -122,7 +122,7 @@ async def hall(limits: Limits, unread: int = 1 << 30) -> AsyncIterator[Hall]:
 
 
 async def test_the_longest_idle_connection_gives_way_to_a_new_one() -> None:
-    async with hall(Limits(connections=8)) as one:
+    async with hall(PeerLimits(connections=8)) as one:
         clients = [await one.client() for _ in range(7)]
         for client in clients:
             assert (await client.ask()).status == 200
@@ -135,7 +135,7 @@ async def test_the_longest_idle_connection_gives_way_to_a_new_one() -> None:
 
 
 async def test_a_flood_of_connections_always_leaves_room_for_a_request() -> None:
-    async with hall(Limits(connections=64)) as one:
+    async with hall(PeerLimits(connections=64)) as one:
         for _ in range(500):
             await one.client()
         assert (await (await one.client()).ask()).status == 200
@@ -143,7 +143,7 @@ async def test_a_flood_of_connections_always_leaves_room_for_a_request() -> None
 
 
 async def test_what_is_being_answered_does_not_give_way() -> None:
-    async with hall(Limits(connections=8)) as one:
+    async with hall(PeerLimits(connections=8)) as one:
         running = await one.running(7)
         refused = await (await one.client()).receive()
         assert refused.status == 503
@@ -157,7 +157,7 @@ async def test_what_is_being_answered_does_not_give_way() -> None:
 
 
 async def test_requests_beyond_the_limit_are_told_to_come_back() -> None:
-    async with hall(Limits(requests=8)) as one:
+    async with hall(PeerLimits(requests=8)) as one:
         running = await one.running(7)
         late = await one.client()
         assert (await late.ask(b"/slow")).status == 503
@@ -171,7 +171,7 @@ async def test_requests_beyond_the_limit_are_told_to_come_back() -> None:
 
 async def test_large_bodies_share_a_budget_and_small_ones_are_always_taken() -> None:
     head = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n"
-    async with hall(Limits(body_bytes=1_000_000)) as one:
+    async with hall(PeerLimits(body_bytes=1_000_000)) as one:
         first, second, third = [await one.client() for _ in range(3)]
         first.send(head % 800_000 + b"x" * 799_999)
         await wait_until(lambda: one.crowd.budget.all.body_bytes == 799_999)
@@ -189,7 +189,7 @@ async def test_large_bodies_share_a_budget_and_small_ones_are_always_taken() -> 
 
 
 async def test_who_leaves_half_way_holds_nothing() -> None:
-    async with hall(Limits(body_bytes=1_000_000)) as one:
+    async with hall(PeerLimits(body_bytes=1_000_000)) as one:
         first = await one.client()
         first.send(b"POST / HTTP/1.1\r\nContent-Length: 900000\r\n\r\n" + b"x" * 800_000)
         await first.writer.drain()
@@ -200,7 +200,7 @@ async def test_who_leaves_half_way_holds_nothing() -> None:
 
 
 async def test_strangers_are_few_and_do_not_crowd_anybody_out() -> None:
-    async with hall(Limits(connections=16, strangers=2)) as one:
+    async with hall(PeerLimits(connections=16, strangers=2)) as one:
         mine = await one.client()
         assert (await mine.ask()).status == 200
         one.visitor = Visitor(FORBIDDEN, 0, 7)
@@ -213,7 +213,7 @@ async def test_strangers_are_few_and_do_not_crowd_anybody_out() -> None:
 
 
 async def test_an_answer_nobody_reads_gives_way_to_the_next() -> None:
-    async with hall(Limits(), unread=20 * 1024 * 1024) as one:
+    async with hall(PeerLimits(), unread=20 * 1024 * 1024) as one:
         first, second = await one.client(), await one.client()
         first.send(b"GET /large HTTP/1.1\r\n\r\n")
         await first.reader.readuntil(b"\r\n\r\n")

@@ -47,7 +47,7 @@ def _judged(text: str, named: tuple[tuple[str, Source], ...]) -> Judgement:
     sources = dict(named)
     if not sources:
         return Judgement((), frozenset())
-    judge_ = _Judge(sources)
+    judge_ = _HoleJudge(sources)
     judge_.line(text, {name: frozenset((name,)) for name in sources}, 0)
     found: dict[tuple[tuple[str, ...], refusals.HoleDanger], None] = {}
     for carried, danger in judge_.findings:
@@ -57,7 +57,7 @@ def _judged(text: str, named: tuple[tuple[str, Source], ...]) -> Judgement:
     return Judgement(tuple(HoleRefusal(*each) for each in found), exposed)
 
 
-class _Judge:
+class _HoleJudge:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._callers = of_callers(sources, sources)

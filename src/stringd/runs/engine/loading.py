@@ -81,7 +81,7 @@ def _prepare(
     )
 
 
-class Loaded(NamedTuple):
+class LoadedStrategy(NamedTuple):
     """A strategy with everything it names."""
 
     strategy: d.Strategy
@@ -95,7 +95,7 @@ def load_all(
     manifest: Path | None,
     config: RunsConfig,
     registry: Registry | None = None,
-) -> Loaded:
+) -> LoadedStrategy:
     """Everything from one look at the files. `registry` is what a project's code adds to.
 
     Raises `PrepareError` or `StrategyFileError`.
@@ -109,7 +109,7 @@ def load_all(
     check_skills(strategy, skills)
     servers = definitions(config.data_dir, cwd, strategy, files)
     check_servers(strategy, servers)
-    return Loaded(strategy, known, skills.skills, servers)
+    return LoadedStrategy(strategy, known, skills.skills, servers)
 
 
 def _settings(request: PrepareRun, before: RunStarted | None, config: RunsConfig) -> RunSettings:

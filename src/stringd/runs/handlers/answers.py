@@ -10,7 +10,7 @@ from stringd.runs.engine.human import asked_for, decided
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import RefusedError
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.record.events import PromptAsked, PromptKind
 from stringd.runs.record.resume import read_journal
 from stringd.wire.runs import requests
@@ -35,7 +35,7 @@ class Answers:
         """The run continues, or is deleted: what it had asked is no longer answered here."""
         self._interrupted.pop(run_id, None)
 
-    def user_input(self, request: requests.UserInput, client: RunsClient) -> None:
+    def user_input(self, request: requests.UserInput, client: ConnectedClient) -> None:
         """Answer the oldest `request_input` of that agent. Raises `RefusedError`."""
         run_id, agent, text = request.run_id, request.agent_name, request.text
         run = self._known.get(run_id)
@@ -45,7 +45,9 @@ class Answers:
             raise RefusedError("NO_PENDING_INPUT", message)
         self._services.recorder(run_id).human_input(agent, text, client.by)
 
-    def question_response(self, request: requests.QuestionResponse, client: RunsClient) -> None:
+    def question_response(
+        self, request: requests.QuestionResponse, client: ConnectedClient
+    ) -> None:
         """Answer a question, once. Raises `RefusedError`."""
         run_id, wanted, text = request.run_id, request.question_request_id, request.response
         run = self._known.get(run_id)
@@ -56,7 +58,9 @@ class Answers:
             raise RefusedError("NO_PENDING_QUESTION", message)
         self._services.recorder(run_id).human_input(prompt.agent_name, text, client.by)
 
-    def permission_decision(self, request: requests.PermissionDecision, client: RunsClient) -> None:
+    def permission_decision(
+        self, request: requests.PermissionDecision, client: ConnectedClient
+    ) -> None:
         """Settle a permission request, once. Raises `RefusedError`."""
         run_id, wanted, decision = request.run_id, request.permission_request_id, request.decision
         run = self._known.get(run_id)

@@ -8,7 +8,7 @@ from stringd.runs.engine.human import asked_for
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.errors import PrepareError, RefusedError
 from stringd.runs.handlers.answers import Answers
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.record.events import AnyEvent, PromptAsked
 from stringd.runs.record.resume import read_journal
 from stringd.runs.record.store import RunStore, check_run_id
@@ -25,13 +25,15 @@ class RunArchive:
         self._store = store
         self._answers = answers
 
-    async def runs(self, request: requests.ListRuns, _client: RunsClient) -> messages.Message:
+    async def runs(self, request: requests.ListRuns, _client: ConnectedClient) -> messages.Message:
         """Newest first; those of one working directory when given."""
         found = await asyncio.to_thread(self._store.overviews)
         cwd = request.cwd
         return messages.RunList(runs=[each for each in found if cwd is UNSET or each.cwd == cwd])
 
-    async def run(self, request: requests.GetTimeline, _client: RunsClient) -> messages.Message:
+    async def run(
+        self, request: requests.GetTimeline, _client: ConnectedClient
+    ) -> messages.Message:
         """What was said in a run. Raises `RefusedError`."""
         events = await self._events(request.run_id)
         seen = overview(request.run_id, events)
@@ -45,7 +47,9 @@ class RunArchive:
             error=last_error(events) or UNSET,
         )
 
-    async def delete(self, request: requests.DeleteRun, _client: RunsClient) -> messages.Message:
+    async def delete(
+        self, request: requests.DeleteRun, _client: ConnectedClient
+    ) -> messages.Message:
         """Forget a run for good, unless it is live. Raises `RefusedError`."""
         run_id = request.run_id
         kept = bool(await self._events(run_id))

@@ -36,12 +36,12 @@ ClientKind = Literal["human", "agent", "program"]
 class Handler(Protocol):
     """Takes a client's frames."""
 
-    def receive(self, client: "RunsClient", frame: str | bytes) -> None: ...
+    def receive(self, client: "ConnectedClient", frame: str | bytes) -> None: ...
 
-    def gone(self, client: "RunsClient") -> None: ...
+    def gone(self, client: "ConnectedClient") -> None: ...
 
 
-class RunsClient:
+class ConnectedClient:
     """One connection. It calls `wake` when there is something to `take`."""
 
     def __init__(

@@ -10,7 +10,7 @@ from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.run import Prepared, Run
 from stringd.runs.errors import NotRecordedError, RefusedError, StartError
 from stringd.runs.handlers.answers import Answers
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.subscriptions import follow
 from stringd.runs.record.store import RunStore
 from stringd.wire.runs import messages, requests
@@ -28,12 +28,12 @@ class RunControl:
         self._store = store
         self._answers = answers
 
-    def start(self, request: requests.StartRun, client: RunsClient) -> None:
+    def start(self, request: requests.StartRun, client: ConnectedClient) -> None:
         """Begin a new run's first segment. Raises `StartError`."""
         run, prepared = self._startable(request.run_id, "new")
         self._begin(run, prepared, client, request, resume=False)
 
-    def continue_(self, request: requests.ContinueRun, client: RunsClient) -> None:
+    def continue_(self, request: requests.ContinueRun, client: ConnectedClient) -> None:
         """Begin a later segment: anew, or from where the last one ended. Raises `StartError`."""
         run, prepared = self._startable(request.run_id, "continuation")
         if request.resume and prepared.journal.finished:
@@ -58,7 +58,7 @@ class RunControl:
         self,
         run: Run,
         prepared: Prepared,
-        client: RunsClient,
+        client: ConnectedClient,
         request: requests.StartRun | requests.ContinueRun,
         *,
         resume: bool,
@@ -89,7 +89,7 @@ class RunControl:
             return
         self._executor.stop(run)
 
-    def steer(self, request: requests.SteerRun, client: RunsClient) -> None:
+    def steer(self, request: requests.SteerRun, client: ConnectedClient) -> None:
         """Queue a text for the next agent call or round-trip. Raises `RefusedError`."""
         run = self._known.get(request.run_id)
         if run is None or not run.live or run.prepared is None:
@@ -125,7 +125,9 @@ class RunControl:
             run.publish(messages.PolicyUpdated(run_id=run.id, tool=tool, policies=policies))
 
 
-def _receipt(request: requests.SteerRun, client: RunsClient) -> Callable[[str | None], None] | None:
+def _receipt(
+    request: requests.SteerRun, client: ConnectedClient
+) -> Callable[[str | None], None] | None:
     if not request.receipt:
         return None
 

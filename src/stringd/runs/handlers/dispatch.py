@@ -8,14 +8,14 @@ from typing import Any, Final, NamedTuple
 from msgspec import UNSET
 
 from stringd.runs.errors import NotRecordedError, RunServiceError, UntrustedError
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.wire.runs import Refusal, decode_request, messages, requests
 
 log = logging.getLogger(__name__)
 
 Answer = messages.Message | None
-Now = Callable[[Any, RunsClient], Answer]
-Later = Callable[[Any, RunsClient], Awaitable[Answer]]
+Now = Callable[[Any, ConnectedClient], Answer]
+Later = Callable[[Any, ConnectedClient], Awaitable[Answer]]
 
 
 DECISIONS: Final = frozenset(
@@ -42,11 +42,11 @@ class Handlers(NamedTuple):
 class Dispatcher:
     """Frames in, handlers called. Answers go to the client the frame came from."""
 
-    def __init__(self, handlers: Handlers, gone: Callable[[RunsClient], None]) -> None:
+    def __init__(self, handlers: Handlers, gone: Callable[[ConnectedClient], None]) -> None:
         self._handlers = handlers
         self._gone = gone
 
-    def receive(self, client: RunsClient, frame: str | bytes) -> None:
+    def receive(self, client: ConnectedClient, frame: str | bytes) -> None:
         request = decode_request(frame)
         if isinstance(request, Refusal):
             client.reply(
@@ -61,7 +61,7 @@ class Dispatcher:
         else:
             self._handle(request, client)
 
-    async def _ask_who(self, request: requests.ClientMessage, client: RunsClient) -> None:
+    async def _ask_who(self, request: requests.ClientMessage, client: ConnectedClient) -> None:
         """Handle a request that counts as the word of whoever sent it."""
         try:
             sender = await client.identify()
@@ -72,14 +72,14 @@ class Dispatcher:
         finally:
             client.go_on()
 
-    def _handle(self, request: requests.ClientMessage, client: RunsClient) -> None:
+    def _handle(self, request: requests.ClientMessage, client: ConnectedClient) -> None:
         now = self._handlers.now.get(type(request))
         if now is not None:
             _answer_now(now, request, client)
         else:
             background(client, _answer_later(self._handlers.later[type(request)], request, client))
 
-    def gone(self, client: RunsClient) -> None:
+    def gone(self, client: ConnectedClient) -> None:
         self._gone(client)
 
 
@@ -94,14 +94,14 @@ def _not_yours(request: requests.ClientMessage) -> messages.Error:
     )
 
 
-def background(client: RunsClient, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+def background(client: ConnectedClient, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     """Do work for a client without keeping its next frame waiting."""
     task = asyncio.create_task(work)
     client.add_task(task)
     return task
 
 
-def _answer_now(handler: Now, request: requests.RunsRequest, client: RunsClient) -> None:
+def _answer_now(handler: Now, request: requests.RunsRequest, client: ConnectedClient) -> None:
     try:
         answer = handler(request, client)
     except Exception as error:  # noqa: BLE001  # one bad request must not end the connection
@@ -109,7 +109,9 @@ def _answer_now(handler: Now, request: requests.RunsRequest, client: RunsClient)
     _send(answer, request, client)
 
 
-async def _answer_later(handler: Later, request: requests.RunsRequest, client: RunsClient) -> None:
+async def _answer_later(
+    handler: Later, request: requests.RunsRequest, client: ConnectedClient
+) -> None:
     async with client.working():
         try:
             answer = await handler(request, client)
@@ -118,7 +120,7 @@ async def _answer_later(handler: Later, request: requests.RunsRequest, client: R
         _send(answer, request, client)
 
 
-def _send(answer: Answer, request: requests.RunsRequest, client: RunsClient) -> None:
+def _send(answer: Answer, request: requests.RunsRequest, client: ConnectedClient) -> None:
     if answer is not None:
         answer.request_id = request.request_id
         client.reply(answer)

@@ -12,7 +12,7 @@ from stringd.runs.engine.run import Prepared, Run
 from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import PrepareError
 from stringd.runs.guard.guards import RunGuards
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.subscriptions import follow, join, leave
 from stringd.runs.mcp.servers import RunServers
 from stringd.runs.record.store import check_run_id
@@ -30,7 +30,7 @@ class Preparation:
         self._store = services.store
         self._pool = services.pool
 
-    async def __call__(self, request: requests.PrepareRun, client: RunsClient) -> None:
+    async def __call__(self, request: requests.PrepareRun, client: ConnectedClient) -> None:
         """Load a run, or attach to it when it is running, and tell the client what it is."""
         run_id = request.run_id or str(uuid4())
         check_run_id(run_id)
@@ -52,7 +52,11 @@ class Preparation:
             await asyncio.wait([run.task])
 
     async def _prepare(
-        self, request: requests.PrepareRun, run_id: str, earlier: Run | None, client: RunsClient
+        self,
+        request: requests.PrepareRun,
+        run_id: str,
+        earlier: Run | None,
+        client: ConnectedClient,
     ) -> None:
         seq = earlier.seq if earlier else self._store.last_seq(run_id)
         run = Run(run_id, request.strategy_path or "", self._store, seq=seq)
@@ -119,7 +123,7 @@ class Preparation:
         earlier.subscribers, earlier.seq = run.subscribers, run.seq
         self._known.add(earlier)
 
-    async def _attach(self, run: Run, client: RunsClient, request_id: Any) -> None:
+    async def _attach(self, run: Run, client: ConnectedClient, request_id: Any) -> None:
         prepared = run.prepared
         if prepared is None:
             raise PrepareError(f"Run already exists: {run.id}")

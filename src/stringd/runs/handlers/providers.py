@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from msgspec import UNSET
 
 from stringd.runs.errors import RefusedError
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.dispatch import Later
 from stringd.runs.models.credentials import (
     ApiKey,
@@ -33,31 +33,31 @@ class ProviderHandlers:
         }
 
     async def _list_providers(
-        self, request: requests.ListProviders, _client: RunsClient
+        self, request: requests.ListProviders, _client: ConnectedClient
     ) -> messages.Message:
         found = await self._directory.infos(request.scope or None, ask=request.live)
         return messages.ProviderList(providers=found)
 
     async def _available_models(
-        self, request: requests.GetAvailableModels, _client: RunsClient
+        self, request: requests.GetAvailableModels, _client: ConnectedClient
     ) -> messages.Message:
         wanted, scope = request.model_id or "", request.scope or None
         return messages.AvailableModels(models=await self._directory.available(wanted, scope))
 
     async def _register_provider(
-        self, request: requests.RegisterProvider, _client: RunsClient
+        self, request: requests.RegisterProvider, _client: ConnectedClient
     ) -> messages.Message:
         self._directory.register(request.provider_id)
         return messages.ProviderRegistered(provider_id=request.provider_id)
 
     async def _unregister_provider(
-        self, request: requests.UnregisterProvider, _client: RunsClient
+        self, request: requests.UnregisterProvider, _client: ConnectedClient
     ) -> messages.Message:
         self._directory.unregister(request.provider_id)
         return messages.ProviderUnregistered(provider_id=request.provider_id)
 
     async def _set_credential(
-        self, request: requests.SetCredential, _client: RunsClient
+        self, request: requests.SetCredential, _client: ConnectedClient
     ) -> messages.Message:
         credential = _credential(request)
         try:

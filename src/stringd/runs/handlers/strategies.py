@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from stringd.runs.engine.config import RunsConfig
 from stringd.runs.errors import RefusedError
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.dispatch import Later
 from stringd.runs.strategy.discover import Found, discover
 from stringd.wire.runs import messages, requests
@@ -30,7 +30,7 @@ class StrategyHandlers:
         }
 
     async def _discover(
-        self, request: requests.DiscoverStrategies, _client: RunsClient
+        self, request: requests.DiscoverStrategies, _client: ConnectedClient
     ) -> messages.Message:
         config = self._config
         cwd = config.project_dir / (request.cwd or "")
@@ -52,6 +52,6 @@ def _discovered(found: Found) -> DiscoveredStrategy:
     )
 
 
-async def _no_hub(_request: requests.RunsRequest, _client: RunsClient) -> messages.Message:
+async def _no_hub(_request: requests.RunsRequest, _client: ConnectedClient) -> messages.Message:
     """This daemon installs no packages of strategies by itself."""
     raise RefusedError("NOT_IMPLEMENTED", "Hub manager is unavailable")

@@ -6,21 +6,21 @@ from msgspec import UNSET
 
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.run import Run
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.dispatch import background
 from stringd.wire.runs.messages import Error
 
 log = logging.getLogger(__name__)
 
 
-def follow(run: Run, client: RunsClient) -> None:
+def follow(run: Run, client: ConnectedClient) -> None:
     """Hear everything the run says from now on, or from the end of its replay on."""
     if not client.closing and run.id not in client.replays:
         run.subscribers[client] = None
         client.runs.add(run.id)
 
 
-def join(run: Run, client: RunsClient) -> None:
+def join(run: Run, client: ConnectedClient) -> None:
     """Follow, and show a newcomer the prompts that already wait."""
     if client in run.subscribers or run.id in client.replays:
         return
@@ -29,7 +29,7 @@ def join(run: Run, client: RunsClient) -> None:
         client.push(waiting.frame)
 
 
-def leave(run_id: str, run: Run | None, client: RunsClient) -> None:
+def leave(run_id: str, run: Run | None, client: ConnectedClient) -> None:
     """Hear no more of a run, nor of what it said before."""
     client.runs.discard(run_id)
     replay = client.replays.pop(run_id, None)
@@ -39,14 +39,14 @@ def leave(run_id: str, run: Run | None, client: RunsClient) -> None:
         run.subscribers.pop(client, None)
 
 
-def replay(known: LiveRuns, run_id: str, client: RunsClient, from_seq: int) -> None:
+def replay(known: LiveRuns, run_id: str, client: ConnectedClient, from_seq: int) -> None:
     """Send what was, at the client's pace, then follow; a gap is told where it is."""
     leave(run_id, known.get(run_id), client)
     task = background(client, _replay(known, run_id, client, from_seq))
     client.replays[run_id] = task
 
 
-async def _replay(known: LiveRuns, run_id: str, client: RunsClient, from_seq: int) -> None:
+async def _replay(known: LiveRuns, run_id: str, client: ConnectedClient, from_seq: int) -> None:
     sent = max(from_seq, 1) - 1
     # The run may be prepared again while its client reads.
     while (run := known.get(run_id)) is not None and sent < run.seq and not client.closing:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from stringd.runs.handlers.client import RunsClient
+from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.dispatch import Later
 from stringd.runs.tools.trash import Trash
 from stringd.wire.runs import messages, requests
@@ -26,7 +26,7 @@ class TrashHandlers:
         }
 
     async def _trash_list(
-        self, request: requests.TrashList, _client: RunsClient
+        self, request: requests.TrashList, _client: ConnectedClient
     ) -> messages.Message:
         cwd = request.cwd or str(self._project_dir)
         entries = await asyncio.to_thread(self._trash(cwd).entries)
@@ -37,14 +37,14 @@ class TrashHandlers:
         )
 
     async def _trash_restore(
-        self, request: requests.TrashRestore, _client: RunsClient
+        self, request: requests.TrashRestore, _client: ConnectedClient
     ) -> messages.Message:
         trash, target = self._trash(request.cwd), request.target_path
         restored = await asyncio.to_thread(trash.restore, request.trash_path, target or None)
         return messages.TrashRestoreResult(restored=str(restored), from_=request.trash_path)
 
     async def _trash_clear(
-        self, request: requests.TrashClear, _client: RunsClient
+        self, request: requests.TrashClear, _client: ConnectedClient
     ) -> messages.Message:
         trash = self._trash(request.cwd or str(self._project_dir))
         cleared, freed = await asyncio.to_thread(trash.clear)

@@ -91,7 +91,7 @@ def definitions(
 
     Nearer definitions win among those of a workspace, but none of them replaces the owner's.
     """
-    judge = _Judge(data_dir, cwd, files)
+    judge = _DefinitionJudge(data_dir, cwd, files)
     found: dict[str, ServerDefinition] = {}
     for folder in reversed(PROJECT_FOLDERS):
         found |= judge.shared(cwd / folder / "mcp.json", "workspace", cwd)
@@ -106,7 +106,7 @@ def definitions(
     return found | own | beside if strategy.provenance == "owner" else found | beside | own
 
 
-class _Judge:
+class _DefinitionJudge:
     """Which definitions may be used: the owner's all, those of a workspace when trusted."""
 
     def __init__(self, data_dir: Path, cwd: Path, files: StrategyFiles) -> None:

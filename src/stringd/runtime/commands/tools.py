@@ -18,7 +18,7 @@ from stringd.runtime.pages.provenance import SHARED_TOOLS, provenance_of
 from stringd.runtime.pages.target import WebAddress, resolve
 from stringd.runtime.pages.web import load_web
 from stringd.runtime.topics.call import Call
-from stringd.runtime.topics.location import Page, SourceFile
+from stringd.runtime.topics.location import OpenedFile, Page
 from stringd.wire.result import Result
 
 _NAME: Final = re.compile(r"tool:([A-Za-z0-9_-]+)(?:\.([A-Za-z0-9_-]+))?", re.IGNORECASE)
@@ -85,7 +85,7 @@ def _load(call: Call, path: Path) -> Page | None:
         data = path.read_bytes()
     except OSError:
         return None
-    sources = (SourceFile(os.path.realpath(path), digest(data).hex()),)
+    sources = (OpenedFile(os.path.realpath(path), digest(data).hex()),)
     return Page(parse(decode(data), path.as_uri()), provenance_of(call, sources), sources)
 
 

@@ -50,7 +50,7 @@ class Record(msgspec.Struct, frozen=True):
     packages: dict[str, PackageRecord] = {}
 
 
-class Standing(NamedTuple):
+class PackageStatus(NamedTuple):
     """How a file of a package compares with the record. `changed` names a file that differs."""
 
     name: str
@@ -64,7 +64,7 @@ _digests: Final[dict[str, tuple[tuple[int, ...], str]]] = {}
 """What was read before, with what tells that it is still the same."""
 
 
-def standing(home: str, real: str, digest: str) -> Standing | None:
+def standing(home: str, real: str, digest: str) -> PackageStatus | None:
     """How one file compares with the record; None for a file outside the packages.
 
     `home` and `real` are real paths, `digest` that of the content that was read.
@@ -75,24 +75,24 @@ def standing(home: str, real: str, digest: str) -> Standing | None:
     name, _, relative = real.removeprefix(root).partition("/")
     record = _record(home).packages.get(name)
     if record is None:
-        return Standing(name, "unknown")
+        return PackageStatus(name, "unknown")
     if relative not in record.files:
-        return Standing(name, "added", record)
+        return PackageStatus(name, "added", record)
     if record.files[relative] != digest:
-        return Standing(name, "changed", record, relative)
-    return Standing(name, "intact" if record.confirmed else "unconfirmed", record)
+        return PackageStatus(name, "changed", record, relative)
+    return PackageStatus(name, "intact" if record.confirmed else "unconfirmed", record)
 
 
-def whole(home: str, name: str) -> Standing:
+def whole(home: str, name: str) -> PackageStatus:
     """How all files of a package compare with the record. Reads what changed: use a thread."""
     record = _record(home).packages.get(name)
     if record is None:
-        return Standing(name, "unknown")
+        return PackageStatus(name, "unknown")
     directory = Path(_root(home)) / name
     for relative, digest in record.files.items():
         if _digest(directory / relative) != digest:
-            return Standing(name, "changed", record, relative)
-    return Standing(name, "intact" if record.confirmed else "unconfirmed", record)
+            return PackageStatus(name, "changed", record, relative)
+    return PackageStatus(name, "intact" if record.confirmed else "unconfirmed", record)
 
 
 def keep(home: str, name: str, directory: Path, source: str, *, confirmed: bool) -> None:
@@ -184,7 +184,7 @@ def _digest(path: Path) -> str:
     return known[1]
 
 
-def why_not(standing: Standing) -> str:
+def why_not(standing: PackageStatus) -> str:
     """Why a file of the packages is not an app's, and what to do about it."""
     name, kept = standing.name, standing.record
     source = kept.source if kept is not None and kept.source else "<source>"

@@ -26,7 +26,7 @@ from stringd.system import safe_open
 from stringd.system.files import make_private_directory
 
 if TYPE_CHECKING:
-    from stringd.actions.binding import Arguments
+    from stringd.actions.binding import CallArguments
     from stringd.documents import Action
     from stringd.runtime.topics.call import Call
     from stringd.runtime.topics.location import Page
@@ -40,7 +40,7 @@ class ActionCall(NamedTuple):
 
     page: "Page"
     action: "Action"
-    arguments: "Arguments"
+    arguments: "CallArguments"
     label: str
     defaults: Mapping[str, str] = {}
 

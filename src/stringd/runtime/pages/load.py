@@ -23,7 +23,7 @@ from stringd.runtime.editing.paths import FilePath, is_directory, is_file, locat
 from stringd.runtime.editing.text_file import digest, read_text
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.provenance import provenance_of
-from stringd.runtime.topics.location import Page, SourceFile, is_web, path_of
+from stringd.runtime.topics.location import OpenedFile, Page, is_web, path_of
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -43,7 +43,7 @@ def load_file(call: "Call", file: FilePath, *, again: bool = False) -> Page:
     if not again:
         call.session.seen_files.saw(file.real, loaded.digest)
     document = loaded.document
-    sources = [SourceFile(str(file.real), loaded.digest.hex())]
+    sources = [OpenedFile(str(file.real), loaded.digest.hex())]
     if document.includes:
         document = _compiled(call, file, document, sources)
     _check_version(document)
@@ -153,7 +153,7 @@ def _check_version(document: Document) -> None:
         )
 
 
-def _compiled(call: "Call", file: FilePath, document: Document, read: list[SourceFile]) -> Document:
+def _compiled(call: "Call", file: FilePath, document: Document, read: list[OpenedFile]) -> Document:
     """A document with a source directory beside it: its include lines become blocks.
 
     `read` takes every file whose text becomes part of the document.
@@ -179,7 +179,7 @@ def _compiled(call: "Call", file: FilePath, document: Document, read: list[Sourc
     return parse(inline_sources(document, load), document.uri, original=document.source)
 
 
-def _source_text(call: "Call", part: Path, read: list[SourceFile], *, make: bool) -> str:
+def _source_text(call: "Call", part: Path, read: list[OpenedFile], *, make: bool) -> str:
     """One source file of a document.
 
     Of the user's own documents a missing one is made, empty, for its author to fill.
@@ -187,7 +187,7 @@ def _source_text(call: "Call", part: Path, read: list[SourceFile], *, make: bool
     located = locate(call, str(part))
     try:
         found = read_text(located)
-        read.append(SourceFile(str(located.real), digest(found.data).hex()))
+        read.append(OpenedFile(str(located.real), digest(found.data).hex()))
         return found.text
     except CommandError as error:
         if error.code != "NOT_FOUND":

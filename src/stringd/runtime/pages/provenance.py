@@ -20,9 +20,9 @@ from stringd.actions.provenance import (
 from stringd.runtime.editing.paths import is_within
 from stringd.runtime.packages import record
 from stringd.runtime.packages.installed import installed
-from stringd.runtime.packages.record import Standing
+from stringd.runtime.packages.record import PackageStatus
 from stringd.runtime.packages.saved import is_saved
-from stringd.runtime.topics.location import Page, SourceFile, path_of
+from stringd.runtime.topics.location import OpenedFile, Page, path_of
 from stringd.runtime.variables.scopes import APPS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ WORK_DIRECTORY: Final = ".string-work"
 """In a home: what apps keep. It may hold text from anywhere."""
 
 
-def provenance_of(call: "Call", sources: tuple[SourceFile, ...]) -> Provenance:
+def provenance_of(call: "Call", sources: tuple[OpenedFile, ...]) -> Provenance:
     """The provenance of a document that was read from these files."""
     return weakest(_of_file(call, source) for source in sources)
 
@@ -51,7 +51,7 @@ async def confirmed(call: "Call", page: Page) -> Provenance:
     return found
 
 
-def _of_file(call: "Call", source: SourceFile) -> Provenance:
+def _of_file(call: "Call", source: OpenedFile) -> Provenance:
     user = call.session.user
     home = os.path.realpath(user.home)
     standing = record.standing(home, source.real, source.digest)
@@ -67,19 +67,19 @@ def _of_file(call: "Call", source: SourceFile) -> Provenance:
     return _trusted(call, source) or ForeignFile(source.real)
 
 
-def _of_package(call: "Call", source: SourceFile, standing: Standing) -> Provenance:
+def _of_package(call: "Call", source: OpenedFile, standing: PackageStatus) -> Provenance:
     kept = standing.record
     if standing.state == "intact" and kept is not None:
         return InstalledApp(standing.name, kept.hosts, kept.adopted)
     return _trusted(call, source) or ForeignFile(source.real, record.why_not(standing))
 
 
-def _trusted(call: "Call", source: SourceFile) -> TrustedFile | None:
+def _trusted(call: "Call", source: OpenedFile) -> TrustedFile | None:
     state = call.services.trust.state(source.real, f"sha256:{source.digest}")
     return TrustedFile(source.real) if state == "trusted" else None
 
 
-def _registered_app(call: "Call", source: SourceFile) -> str | None:
+def _registered_app(call: "Call", source: OpenedFile) -> str | None:
     """The app of the topic, if this file was registered as it."""
     topic = call.session.topic
     if topic.type != "app":

@@ -86,7 +86,7 @@ def display_directory(home: str, path: Path | None) -> str:
     return f"{shown}/" if shown.startswith("/") else f"~/{shown}/"
 
 
-class SourceFile(NamedTuple):
+class OpenedFile(NamedTuple):
     """A file a document was read from: its real path, and the digest of what was read."""
 
     real: str
@@ -100,7 +100,7 @@ class Page:
     document: Document
     provenance: Provenance
     """Where it came from when it was loaded: what it may do depends on nothing else."""
-    sources: tuple[SourceFile, ...] = ()
+    sources: tuple[OpenedFile, ...] = ()
     """The files it was read from, its own first; none for a page that is not local."""
     menus: dict[str, Menu] = field(default_factory=dict)
     includes: dict[tuple[str, str], Included] = field(default_factory=dict)

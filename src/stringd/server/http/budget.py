@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 MEBIBYTE: Final = 1024 * 1024
 
 
-class Limits(NamedTuple):
+class PeerLimits(NamedTuple):
     """What all accounts may have together; one of them may have seven eighths of it."""
 
     connections: int = 8192
@@ -23,10 +23,10 @@ class Limits(NamedTuple):
         return number - number // 8
 
 
-def limits_for(descriptors: int) -> Limits:
+def limits_for(descriptors: int) -> PeerLimits:
     """Limits for a process that may open so many files; shells and files need some of them."""
-    connections = max(16, min(Limits().connections, descriptors * 3 // 4))
-    return Limits(connections=connections, websockets=connections // 2)
+    connections = max(16, min(PeerLimits().connections, descriptors * 3 // 4))
+    return PeerLimits(connections=connections, websockets=connections // 2)
 
 
 class Account:
@@ -48,7 +48,7 @@ class Place:
 
     __slots__ = ("_account", "_budget", "_websocket", "left", "stranger")
 
-    def __init__(self, budget: "Budget", account: Account, *, stranger: bool) -> None:
+    def __init__(self, budget: "PeerBudget", account: Account, *, stranger: bool) -> None:
         self._budget = budget
         self._account = account
         self._websocket = False
@@ -90,11 +90,11 @@ class Place:
         self._budget.release(self._account, size)
 
 
-class Budget:
+class PeerBudget:
     """Counts for each account and for all of them."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: PeerLimits | None = None) -> None:
+        self.limits = limits or PeerLimits()
         self.all = Account(None)
         self.strangers = 0
         self._accounts: dict[int | None, Account] = {}
@@ -160,6 +160,6 @@ class Budget:
         self.all.body_bytes -= size
 
 
-NOWHERE: Final = Place(Budget(), Account(None), stranger=True)
+NOWHERE: Final = Place(PeerBudget(), Account(None), stranger=True)
 """The place of a connection that got none."""
 NOWHERE.left = True

@@ -6,7 +6,7 @@ import resource
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, Protocol
 
-from stringd.server.http.budget import Budget, Limits, Place, limits_for
+from stringd.server.http.budget import PeerBudget, PeerLimits, Place, limits_for
 from stringd.server.http.outbox import Outbox
 from stringd.server.http.rounds import Rounds
 
@@ -60,14 +60,14 @@ class Crowd:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        limits: Limits | None = None,
+        limits: PeerLimits | None = None,
         *,
         unread: int = UNREAD_BYTES,
     ) -> None:
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         if descriptors == resource.RLIM_INFINITY:
             descriptors = 1 << 20
-        self.budget = Budget(limits or limits_for(descriptors))
+        self.budget = PeerBudget(limits or limits_for(descriptors))
         self.outbox = Outbox(loop)
         self.rounds = Rounds(loop)
         self.connections: set[Member] = set()

@@ -16,7 +16,7 @@ from stringd.system import safe_open
 MAX_BYTES: Final = 64 * 1024 * 1024
 
 
-class FileContent(NamedTuple):
+class HashedContent(NamedTuple):
     """A file's bytes, their hash and its permission bits."""
 
     data: bytes
@@ -28,14 +28,14 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def read(place: WorkspacePath) -> FileContent:
+def read(place: WorkspacePath) -> HashedContent:
     """A regular file, whole. Raises `ToolFailure`, `Denied` or `OSError`."""
     with _worded(place):
         try:
             content = safe_open.read_file(place.real, MAX_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             raise missing(place) from None
-    return FileContent(content.data, sha256(content.data), content.mode)
+    return HashedContent(content.data, sha256(content.data), content.mode)
 
 
 def create(place: WorkspacePath, data: bytes, mode: int = 0o666) -> None:

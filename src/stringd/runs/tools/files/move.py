@@ -13,7 +13,7 @@ from stringd.runs.tools.files.write import FilePath, Sha256, check_hash
 from stringd.runs.tools.output import ToolFailure, ToolOutput
 
 
-def _to_trash(context: ToolContext, place: WorkspacePath, content: disk.FileContent) -> str:
+def _to_trash(context: ToolContext, place: WorkspacePath, content: disk.HashedContent) -> str:
     archive = context.desk.trash.put(
         place.shown,
         content.data,
@@ -24,7 +24,7 @@ def _to_trash(context: ToolContext, place: WorkspacePath, content: disk.FileCont
     return str(archive)
 
 
-def _gone_diff(place: WorkspacePath, content: disk.FileContent) -> str:
+def _gone_diff(place: WorkspacePath, content: disk.HashedContent) -> str:
     if text.is_binary(content.data):
         return f"(binary file of {len(content.data)} bytes)"
     return text.diff(text.decode(content.data).text, "", place.shown)

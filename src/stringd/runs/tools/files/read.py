@@ -43,7 +43,7 @@ class ReadFile(BuiltInTool[ReadFileArguments]):
 
 
 def _binary(
-    place: WorkspacePath, content: disk.FileContent, limit: int, *, allowed: bool
+    place: WorkspacePath, content: disk.HashedContent, limit: int, *, allowed: bool
 ) -> ToolOutput:
     size = len(content.data)
     if not allowed:
@@ -62,7 +62,7 @@ def _binary(
 
 
 def _text(
-    place: WorkspacePath, content: disk.FileContent, args: ReadFileArguments, limit: int
+    place: WorkspacePath, content: disk.HashedContent, args: ReadFileArguments, limit: int
 ) -> ToolOutput:
     found = text.decode(content.data)
     lines = found.text.replace("\r\n", "\n").split("\n")
@@ -85,7 +85,7 @@ def _text(
 
 
 def _facts(
-    content: disk.FileContent, start: int, end: int, count: int, *, truncated: bool
+    content: disk.HashedContent, start: int, end: int, count: int, *, truncated: bool
 ) -> dict[str, Any]:
     return {
         "startLine": start,

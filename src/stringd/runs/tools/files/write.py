@@ -64,7 +64,7 @@ def _create(place: WorkspacePath, data: bytes, *, parents: bool) -> None:
     disk.create(place, data)
 
 
-def check_hash(place: WorkspacePath, content: disk.FileContent, expected: str | None) -> None:
+def check_hash(place: WorkspacePath, content: disk.HashedContent, expected: str | None) -> None:
     """Raises `ToolFailure` when the file is not the one that was read."""
     if expected is not None and expected != content.sha256:
         raise ToolFailure(
