@@ -1,5 +1,7 @@
 """Clients send nothing to a program of another account that has taken the port."""
 
+import socket
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stringd.client import AsyncRuns, AsyncString, StrangerError, String, UnreachableError
+from stringd.client.gate import AsyncGate, Gate, GateStrangerError
 from stringd.client.runs import RunsClient
 from stringd.system.peers import kernel_can_say
 from tests.requirements import proves
@@ -18,17 +21,16 @@ from tests.support.daemon import WAIT_SECONDS
 if TYPE_CHECKING:
     import subprocess
 
-pytestmark = [
-    needs_root,
-    pytest.mark.skipif(not kernel_can_say(), reason="this kernel has no sock_diag"),
-]
+pytestmark = needs_root
+needs_socket_table = pytest.mark.skipif(not kernel_can_say(), reason="this kernel has no sock_diag")
 
 RECORDER = """\
 import select
-listener = socket.socket(int(sys.argv[2]))
-listener.bind((sys.argv[1], 0))
+where, family = sys.argv[1], int(sys.argv[2])
+listener = socket.socket(family)
+listener.bind(where if family == socket.AF_UNIX else (where, 0))
 listener.listen()
-print(listener.getsockname()[1], flush=True)
+print(0 if family == socket.AF_UNIX else listener.getsockname()[1], flush=True)
 open_, received, accepted = [listener, sys.stdin], 0, 0
 while sys.stdin in open_:
     for ready in select.select(open_, [], [])[0]:
@@ -71,6 +73,7 @@ def recording(host: str = "127.0.0.1", family: int = 2) -> Iterator[Recorder]:
         assert received == 0
 
 
+@needs_socket_table
 @proves("TRUST-15")
 @pytest.mark.parametrize(("host", "family"), [("127.0.0.1", 2), ("0.0.0.0", 2), ("::", 10)])
 @pytest.mark.parametrize(
@@ -100,6 +103,7 @@ def test_a_command_sends_nothing_and_says_why(
     assert SAID in done.out + done.err
 
 
+@needs_socket_table
 @proves("TRUST-15")
 def test_the_mcp_bridge_sends_nothing_and_says_why(tmp_path: Path) -> None:
     with recording() as recorder:
@@ -109,6 +113,7 @@ def test_the_mcp_bridge_sends_nothing_and_says_why(tmp_path: Path) -> None:
     assert SAID in done.out
 
 
+@needs_socket_table
 @proves("TRUST-15")
 @pytest.mark.parametrize(
     "call",
@@ -128,6 +133,7 @@ def test_the_python_client_sends_nothing(call: Callable[[String], object], autos
         assert client.ping() is False
 
 
+@needs_socket_table
 @proves("TRUST-15")
 @pytest.mark.anyio
 async def test_the_async_client_sends_nothing() -> None:
@@ -140,9 +146,37 @@ async def test_the_async_client_sends_nothing() -> None:
         assert await client.ping() is False
 
 
+@needs_socket_table
 @proves("TRUST-15")
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", [RunsClient, AsyncRuns])
 async def test_the_runs_client_sends_nothing(kind: type[RunsClient] | type[AsyncRuns]) -> None:
     with recording() as recorder, pytest.raises(UnreachableError, match="nothing was sent"):
         await kind(recorder.port).__aenter__()
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A directory in which another account may make a socket."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory)
+        path.chmod(0o777)
+        yield path
+
+
+def test_a_request_is_not_sent_to_a_gate_of_another_account(shared: Path) -> None:
+    path = str(shared / "gate.sock")
+    with recording(path, socket.AF_UNIX):
+        done = run("stringd", "request", "--socket", path, "--", "echo", "secret", env={})
+    assert done.code == 1
+    assert SAID in done.out + done.err
+
+
+@pytest.mark.anyio
+async def test_the_clients_of_the_gate_send_nothing(shared: Path) -> None:
+    path = str(shared / "gate.sock")
+    with recording(path, socket.AF_UNIX):
+        with pytest.raises(GateStrangerError, match="nothing was sent"):
+            Gate(path).run([["echo", "secret"]])
+        with pytest.raises(GateStrangerError, match="nothing was sent"):
+            await AsyncGate(path).run([["echo", "secret"]])

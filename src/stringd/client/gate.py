@@ -17,6 +17,7 @@ from typing import Final, TypedDict, Unpack
 
 from stringd import __version__
 from stringd.system.memory import large_room
+from stringd.system.peers import ROOT, unix_peer
 from stringd.wire.gate import (
     LARGE_LINE,
     MAX_RESPONSE_BYTES,
@@ -53,6 +54,17 @@ class GateNotRunningError(GateClientError):
         super().__init__(
             f"could not connect to {path}: stringd gate is not running. {_elsewhere(path)}"
             f"Start it in a terminal of your own: {starting(path)}"
+        )
+
+
+class GateStrangerError(GateClientError):
+    """Another account of this machine listens at the socket; nothing was sent."""
+
+    def __init__(self, path: str, account: int) -> None:
+        super().__init__(
+            f"{path} belongs to another account of this machine (uid {account}); nothing was sent. "
+            "Choose another socket with --socket or STRINGD_GATE_SOCKET, or have that program "
+            "stopped."
         )
 
 
@@ -165,6 +177,12 @@ class _Client:
         self.path = default_socket() if path is None else path
         self.timeout = timeout
 
+    def _refuse_stranger(self, connection: socket.socket) -> None:
+        """Call before the first byte: what is asked may hold secrets."""
+        _, account = unix_peer(connection)
+        if account not in (os.geteuid(), ROOT):
+            raise GateStrangerError(self.path, account)
+
 
 class Gate(_Client):
     """A blocking client. Each call is one connection."""
@@ -208,6 +226,7 @@ class Gate(_Client):
             connection.connect(self.path)
         except OSError:
             raise GateNotRunningError(self.path) from None
+        self._refuse_stranger(connection)
 
 
 class AsyncGate(_Client):
@@ -238,6 +257,7 @@ class AsyncGate(_Client):
         except (OSError, TimeoutError):
             raise GateNotRunningError(self.path) from None
         try:
+            self._refuse_stranger(writer.get_extra_info("socket"))
             with suppress(OSError):
                 writer.write(encode_request(request))
             async with asyncio.timeout(limit):
