@@ -43,7 +43,7 @@ COLOURS: Final = {
 
 
 class Terminal(NamedTuple):
-    """A terminal of the picture: where it stands, how large it is, and what happens in it."""
+    """A terminal of the picture: where it is, how large it is, and what happens in it."""
 
     name: str
     title: str

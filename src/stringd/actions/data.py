@@ -35,7 +35,7 @@ def steps(path: str) -> list[Step] | None:
 
 
 def walk(value: Any, path: list[Step]) -> Any:
-    """What stands at the end of a path, or `MISSING`."""
+    """What is at the end of a path, or `MISSING`."""
     for step in path:
         if isinstance(step, int) and isinstance(value, list):
             if step >= len(value):

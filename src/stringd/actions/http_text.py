@@ -165,7 +165,7 @@ class RequestComposer:
     def _shown(self, name: str, value: str) -> str:
         if name in self._place.names.context:
             return quote(value, safe=_VARIABLE_SAFE)
-        # A stored address is no secret, and a reader needs it to understand the message.
+        # A stored address is not a secret, and a reader needs it to understand the message.
         if value.startswith(("http://", "https://")) and "?" not in value and "@" not in value:
             return value
         return masked(value)

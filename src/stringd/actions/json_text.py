@@ -8,7 +8,7 @@ import msgspec
 
 
 class JsonText:
-    """Collects a body. `strict` tells that the whole template is JSON."""
+    """Collects a body. `strict` says that the whole template is JSON."""
 
     def __init__(self, *, strict: bool) -> None:
         self._strict = strict

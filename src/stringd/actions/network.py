@@ -145,7 +145,7 @@ def stored_host(action: Action, stored: Mapping[str, str]) -> Host | None:
     if not pieces or not isinstance(pieces[0], Variable):
         return None
     after = pieces[1] if len(pieces) > 1 else ""
-    # Text that goes on with the host's name would make another one of it.
+    # Text that continues with the host's name would make another one of it.
     if not isinstance(after, str) or (after and after[0] not in "/?#"):
         return None
     origin = origin_of(stored.get(pieces[0].name, ""))

@@ -57,7 +57,7 @@ class ForeignFile:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """Text from the web. `public` tells that it came from the public internet."""
+    """Text from the web. `public` says that it came from the public internet."""
 
     origin: WebOrigin | None
     public: bool = True

@@ -302,7 +302,7 @@ class RunHandle:
         )
 
     async def __aiter__(self) -> AsyncIterator[m.Broadcast]:
-        """Events in order, none twice, none left out; the last one tells how the run ended.
+        """Events in order, none twice, none left out; the last one says how the run ended.
 
         Raises `UnreachableError` when the daemon stays away, and `RequestFailedError` when it came
         back without this run: then `continue_run(..., resume=True)` takes it up again.

@@ -26,8 +26,8 @@ PING_SECONDS = 2.0
 class AsyncString(BaseClient[AsyncConnection]):
     """Talks to one daemon as one user; takes what `String` takes. Calls may run side by side.
 
-    Nothing is sent twice, whatever happens. Cancelling a call hangs up: a command that still
-    waits for its topic is then not run, one that runs continues to its end.
+    Nothing is sent twice, whatever happens. Cancelling a call closes the connection: a command
+    that still waits for its topic is then not run, one that runs continues to its end.
     """
 
     @cached_property

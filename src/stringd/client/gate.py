@@ -230,7 +230,7 @@ class Gate(_Client):
 
 
 class AsyncGate(_Client):
-    """The same for an event loop. Cancelling a call hangs up, and what waits is then not run."""
+    """The same for an event loop. A cancelled call disconnects, and what waits is then not run."""
 
     async def run(
         self, pipeline: Sequence[Sequence[str]], **options: Unpack[RequestOptions]

@@ -102,7 +102,7 @@ def _output(response: Response) -> list[str]:
 
 
 def _remarks(response: Response) -> list[str]:
-    """What the output alone does not tell."""
+    """What the output alone does not show."""
     remarks = ["[stdout truncated at 16 MiB]"] if response.stdout_truncated else []
     for index, stage in enumerate(response.stages):
         remarks += [f"[stage {index}: {remark}]" for remark in _stage_remarks(stage)]

@@ -193,7 +193,7 @@ class DaemonConnection:
         return HttpReply(status, body, closes="close" in headers.get("connection", "").lower())
 
     def _read_chunks(self) -> bytes:
-        """The body so far, also when the peer leaves half-way: the events tell what is missing."""
+        """The body so far, also when the peer leaves half-way: the events say what is missing."""
         chunks = []
         try:
             while size := int(self._read_until(b"\r\n").partition(b";")[0], 16):

@@ -21,7 +21,7 @@ from stringd.wire.sse import SseReader
 
 _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Methods whose subject newer protocol versions want in a header too, and where it stands."""
+"""Methods whose subject newer protocol versions want in a header too, and where it is."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

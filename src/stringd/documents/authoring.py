@@ -14,7 +14,7 @@ from stringd.documents.scan import newline_of
 
 
 def author_diagnostics(document: Document) -> tuple[Diagnostic, ...]:
-    """What parsing tells, and names that stand for two things or for none, in document order."""
+    """What parsing reports, and names that stand for two things or for none, in document order."""
     found = diagnose(document.source, (*_named_twice(document), *_named_in_vain(document)))
     return tuple(sorted((*document.diagnostics, *found)))
 

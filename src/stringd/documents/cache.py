@@ -32,7 +32,7 @@ class DocumentCache:
     ) -> CachedDocument:
         """The document of a file that was just read; `digest` is asked for when it is new.
 
-        `marked` tells whether a byte order mark precedes the text.
+        `marked` says whether a byte order mark precedes the text.
         """
         with self._lock:
             found = self._take(uri)

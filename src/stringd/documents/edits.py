@@ -200,7 +200,7 @@ def replace_text(source: str, old: str, new: str, *, every: bool = False) -> Rep
 
 
 def _around(source: str, plain: str, wanted: str) -> list[str]:
-    """What of the source stands around each `wanted` in `plain`, the same text with LF."""
+    """What of the source surrounds each `wanted` in `plain`, the same text with LF."""
     pieces = plain.split(wanted)
     if source == plain:
         return pieces

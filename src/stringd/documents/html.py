@@ -151,7 +151,7 @@ def _free_headings(part: "LexborNode") -> None:
 
 
 def _name_links(part: "LexborNode") -> None:
-    """A link that was an icon is called what it tells people who see none."""
+    """A link that was an icon is called what its label says."""
     for link in part.css("a[href]"):
         if link.text().strip() or link.css_first("img") is not None:
             continue

@@ -149,7 +149,7 @@ class Asking:
         return data
 
     def _expect_hangup(self) -> None:
-        """A terminal that hangs up also sends us a signal, which says what to tell the caller."""
+        """A terminal that closes also sends us a signal, which says what to tell the caller."""
         self._watch.wait({}, HANGUP_SECONDS)
 
     @property

@@ -9,7 +9,7 @@ from stringd.gate.watch import READABLE, Signal, Watch
 
 
 class Turns:
-    """A queue for the terminal. Whoever hangs up while queueing leaves the queue."""
+    """A queue for the terminal. A caller that disconnects leaves the queue."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

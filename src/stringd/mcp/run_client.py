@@ -1,4 +1,4 @@
-"""A client of the runs for one tool call: asks, follows a run, and says where it stands."""
+"""A client of the runs for one tool call: asks, follows a run, and says where it is."""
 
 import asyncio
 from collections import deque
@@ -96,7 +96,7 @@ class RunClient:
                 raise ToolError(f"ERROR({message.code}): {message.message}")
 
     async def progress(self, run_id: str) -> RunProgress:
-        """Where the run stands now; afterwards its events are heard. Raises `ToolError`."""
+        """Where the run is now; afterwards its events are heard. Raises `ToolError`."""
         # Listening comes first, so that no ending falls between the look and the listening.
         self._connection.send(r.Subscribe(run_id=run_id))
         listed = await self.ask(r.ListStrategies())

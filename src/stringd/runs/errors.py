@@ -27,7 +27,7 @@ class RunServiceError(Exception):
 
 
 class StrategyFileError(RunServiceError):
-    """A file the author can mend; the text names the file, the line and the column when known."""
+    """A file the author can repair; the text names the file, the line and the column when known."""
 
     code = "PREPARE_FAILED"
 

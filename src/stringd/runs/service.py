@@ -81,7 +81,7 @@ class RunService:
         return len(self._clients)
 
     async def start(self) -> None:
-        """Mend what a crash left behind, and begin to forget what is old."""
+        """Repair what a crash left behind, and begin to forget what is old."""
         interrupted = await asyncio.to_thread(self._store.repair)
         if interrupted:
             log.warning("interrupted runs that can be resumed: %d", len(interrupted))

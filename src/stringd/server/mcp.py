@@ -51,7 +51,7 @@ class McpEndpoint:
         return await asgi.serve(server.manager.handle_request, request)
 
     async def close(self) -> None:
-        """End what goes on for clients; the daemon is stopping."""
+        """End what continues for clients; the daemon is stopping."""
         self._stop.set()
         if self._server is not None:
             await self._server.close()

@@ -40,7 +40,7 @@ class RunsEndpoint:
         return self._service.connected_clients if self._service else 0
 
     async def start(self) -> None:
-        """Load the room and mend what a crash left behind."""
+        """Load the room and repair what a crash left behind."""
         service = await asyncio.to_thread(self._load)
         await service.start()
         self._service = service

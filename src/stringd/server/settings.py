@@ -169,7 +169,7 @@ def _expressions(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
             re.compile(expression)
         except re.error as error:
             raise SettingsError(
-                f"{name} holds '{expression}', which is no regular expression: {error}"
+                f"{name} holds '{expression}', which is not a regular expression: {error}"
             ) from None
     return found
 

@@ -23,7 +23,7 @@ class TopicTurns:
         self._running: set[asyncio.Task[Result]] = set()
 
     async def run(self, user_id: str, topic: "Topic", text: str, caller: "Caller") -> Result:
-        """Run one command. Cancelled while it waits, it never runs; once it runs, it goes on."""
+        """Run one command. Cancelled while it waits, it never runs; once it runs, it continues."""
         slot = self._runtime.topics.slot(user_id, topic)
         beside = self._runtime.beside(slot, text, caller) if slot.queue.busy else None
         if beside is not None:

@@ -49,7 +49,7 @@ class UserEndpoints:
 
 
 def body_fields(request: HttpRequest) -> JsonObject:
-    """The request's JSON object; what is no object has no fields."""
+    """The request's JSON object; what is not an object has no fields."""
     return parse_object(request.typed_body()) or JsonObject({})
 
 

@@ -203,7 +203,7 @@ def encode_response(response: Response) -> Iterator[bytes | memoryview]:
 def decode_response(line: bytes | memoryview, plain: int = LARGE_LINE) -> Response:
     """A `Response` from its line. Unknown keys are ignored. Raises `ResponseError`.
 
-    Whoever received it may know that none of `STOPS` stands between `LARGE_LINE` and `plain`.
+    Whoever received it may know that none of `STOPS` is between `LARGE_LINE` and `plain`.
     """
     text, stdout = _without_large_stdout(memoryview(line), plain)
     try:

@@ -24,7 +24,7 @@ class RunsConfig:
     `registry` holds what code registered for every run, `trust` what the owner trusts of other
     people's files, `ports` the ways into the rest of the daemon. `approve_commands` are
     expressions of commands to ask about. `prompt_seconds` is how long a human may take to answer;
-    None is for ever. `max_running` None is no limit. `keep_events` is how many completed runs keep
+    None is for ever. `max_running` None is unlimited. `keep_events` is how many completed runs keep
     their events; None is a thousand. `max_depth` is how deep strategies may launch each other.
     `sandbox` is how far commands reach before somebody is asked.
     """

@@ -170,7 +170,7 @@ class FlowRunner:
         return await FlowRunner(step, self._stage, f"{path}/", entry=False).run(message)
 
     async def side_call(self, name: str, message: str, path: str) -> AgentCallResult:
-        """Call an agent that is no step of this flow."""
+        """Call an agent that is not a step of this flow."""
         return await self._stage.call_agent(name, message, f"{self._prefix}{path}")
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 
 class RunSlots:
-    """`limit` None is no limit. A run that waits for a human keeps its slot."""
+    """`limit` None means no limit. A run that waits for a human keeps its slot."""
 
     def __init__(self, limit: int | None = None) -> None:
         self._free = limit

@@ -19,7 +19,7 @@ class BudgetError(ExecutionError):
 
 @dataclass(frozen=True)
 class RunLimits:
-    """None is no limit. `cost` is in US dollars and counts only models with a known price."""
+    """None means no limit. `cost` is in US dollars and counts only models with a known price."""
 
     tokens: int | None = None
     tool_calls: int | None = None

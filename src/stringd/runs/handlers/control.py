@@ -34,7 +34,7 @@ class RunControl:
         self._begin(run, prepared, client, request, resume=False)
 
     def continue_(self, request: requests.ContinueRun, client: ConnectedClient) -> None:
-        """Begin a later segment: anew, or from where the last one ended. Raises `StartError`."""
+        """Begin a later segment, from the start or the last ending. Raises `StartError`."""
         run, prepared = self._startable(request.run_id, "continuation")
         if request.resume and prepared.journal.finished:
             message = f"Run has nothing left to resume: {run.id}"

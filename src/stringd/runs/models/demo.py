@@ -1,7 +1,7 @@
 """The built-in `demo` provider: deterministic, scripted, needs no network.
 
 A script lists what each model round-trip of an agent answers, in order; past its end the last entry
-repeats. It stands under `providerOptions.demo.script`, or in a YAML or JSON file named there (a
+repeats. It is under `providerOptions.demo.script`, or in a YAML or JSON file named there (a
 list, or a map from agent name to list). Without a script, `demo/echo` repeats the message and any
 other model answers with one friendly sentence about it.
 """

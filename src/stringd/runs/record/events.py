@@ -30,7 +30,7 @@ class TimelineEvent(Struct, rename="camel", kw_only=True, tag_field="type"):
 
 
 class RunStarted(TimelineEvent, tag="run_started", kw_only=True):
-    """A segment begins. `resume` is ours: it goes on where the one before it ended."""
+    """A segment begins. `resume` is ours: it continues where the one before it ended."""
 
     strategy_path: str
     strategy_name: str
@@ -54,7 +54,7 @@ class StepBegun(TimelineEvent, tag="step_started", kw_only=True):
 
 
 class StepEnded(TimelineEvent, tag="step_completed", kw_only=True):
-    """`path` and `result` are ours: a resumed run does not repeat what they tell."""
+    """`path` and `result` are ours: a resumed run does not repeat what they say."""
 
     step_name: str
     flow_name: str | UnsetType = UNSET

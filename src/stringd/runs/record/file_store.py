@@ -51,7 +51,7 @@ class _Known(NamedTuple):
 
 
 class _Selection(TypedDict):
-    enabledMcpServerIds: list[str]  # as it stands in the file
+    enabledMcpServerIds: list[str]  # as it is in the file
 
 
 class FileRunStore:
@@ -204,7 +204,7 @@ class FileRunStore:
 
     def _mend(self, path: Path) -> str | None:
         """The run's id if a crash ended its last segment, which is then said at its end."""
-        # Most histories end properly; their last lines tell so without reading the rest.
+        # Most histories end properly; their last lines say so without reading the rest.
         bounds = [e for e in decode_events(_tail(str(path))) if isinstance(e, _BOUNDS)]
         if bounds and isinstance(bounds[-1], RunCompleted):
             return path.stem if bounds[-1].interrupted else None

@@ -28,7 +28,7 @@ class StrategySource:
     provenance: Provenance = "foreign"
 
     def place(self, path: ValuePath) -> SourcePlace:
-        """Where the value at `path` stands, or its nearest parent that is there."""
+        """Where the value at `path` is, or its nearest parent that is there."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, SourcePlace(1, 1))

@@ -1,1 +1,1 @@
-"""Tools agents call while they think, and the port behind which each one stands."""
+"""Tools agents call while they think, and the port behind which each one is."""

@@ -71,7 +71,7 @@ async def with_default_action(call: Call, result: Result) -> Result:
     """A page's reply with its default action: what it answers, or how to call it.
 
     Only an installed app's runs. Of a page of the user's own the reply names it. A package that
-    is not what was installed is no app, and the reply says so.
+    is not what was installed is not an app, and the reply says so.
     """
     page = current_page(call)
     if not has_more_to_say(page):

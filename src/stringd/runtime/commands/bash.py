@@ -35,7 +35,7 @@ _META: Final = re.compile(r"//(?P<name>\S*)[ \t]?(?P<rest>.*)", re.DOTALL)
 _HELP: Final = (
     ("<text>", "Run it in this topic's shell; several lines are one sequence"),
     ("//help", "Show this"),
-    ("//info", "Show where the shell stands"),
+    ("//info", "Show where the shell is"),
     ("//close", "End the shell and everything it started"),
     ("//input <text>", "Type text and Enter into the running command"),
     ("//key <key> ...", "Press keys: ctrl-c, ctrl-d, enter, tab, escape, up, f1, q, ..."),

@@ -43,7 +43,7 @@ def read_order(
     else:
         typed, text = _target_and_text(call, argument, usage, guesses_names=guesses_names)
         if text is not None and not ended and _SWITCH.fullmatch(text):
-            # A switch alone is no text anybody wants in the place of a file's.
+            # A switch alone is not text anybody wants in the place of a file's.
             switches |= {_known_switch(text, allowed, usage)}
             text = None
     target = parse_target(typed)
@@ -74,7 +74,7 @@ def file_of(call: Call, order: EditRequest) -> FilePath:
         raise CommandError("INVALID_TARGET", "No document open.")
     path = path_of(location.uri)
     if path is None:
-        raise CommandError("INVALID_TARGET", "The open document is no local file.")
+        raise CommandError("INVALID_TARGET", "The open document is not a local file.")
     file = locate(call, str(path))
     return file._replace(typed=call.session.shown(location.uri))
 

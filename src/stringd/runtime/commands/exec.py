@@ -12,7 +12,7 @@ from stringd.wire.result import Result
 
 
 async def exec_(call: Call) -> Result:
-    """Run the argument, and the body below it, where the topic stands."""
+    """Run the argument, and the body below it, where the topic is."""
     command = call.argument if call.body is None else f"{call.argument}\n{call.body}"
     if not command.strip():
         raise CommandError("COMMAND_UNSUPPORTED", "Usage: /exec <command>")

@@ -21,7 +21,7 @@ GROUPS: Final = {
         ("/act.<name> --help", "Show what an action takes"),
     ),
     "State": (
-        ("/info [@shortcut]", "Show where this topic stands"),
+        ("/info [@shortcut]", "Show where this topic is"),
         ("/source", "Show the source of the current page"),
         ('/set {var} = "value"', "Set a variable of this topic"),
         ('/set $VAR = "value"', "Set a persistent variable"),

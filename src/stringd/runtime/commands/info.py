@@ -1,4 +1,4 @@
-"""`/info`: where a topic stands."""
+"""`/info`: where a topic is."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -17,7 +17,7 @@ from stringd.wire.result import Result
 
 
 def ls(call: Call) -> Result:
-    """List a directory, by default where the topic stands."""
+    """List a directory, by default where the topic is."""
     session = call.session
     if session.topic.type != "file":
         raise CommandError(

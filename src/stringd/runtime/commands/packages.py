@@ -179,7 +179,7 @@ async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
 
 
 def _installed(call: Call, package: Package, path: Path) -> Result:
-    """Report it; topics that show an earlier state load it anew with their next command."""
+    """Report it; topics that show an earlier state load it again with their next command."""
     for slot in call.topics.sessions(call.session.user.id):
         location = slot.session.location if slot.session else None
         if location is not None and location.uri == path.as_uri():

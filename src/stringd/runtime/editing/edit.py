@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Edited(NamedTuple):
-    """What an edit did. `blind` tells that the topic had never read what it replaced."""
+    """What an edit did. `blind` says that the topic had never read what it replaced."""
 
     new: str
     size: int

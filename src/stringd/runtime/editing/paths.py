@@ -46,7 +46,7 @@ class FilePath(NamedTuple):
 def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     """Resolve what was typed and check that it may be reached.
 
-    Relative names start at `base`, by default where the topic stands. Raises `CommandError`
+    Relative names start at `base`, by default where the topic is. Raises `CommandError`
     with `FILE_NOT_ALLOWED` or `INVALID_PATH`.
     """
     if _WEB_ADDRESS.match(typed):
@@ -79,7 +79,7 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
 
 
 def standing_directory(call: "Call") -> Path:
-    """Where the topic stands: the opened directory, the open document's, or home."""
+    """Where the topic is: the opened directory, the open document's, or home."""
     session = call.session
     return session.directory or session.document_directory() or Path(session.user.home)
 
@@ -180,5 +180,5 @@ def _roots(call: "Call") -> Iterator[str]:
 
 
 def is_within(path: str, root: str) -> bool:
-    """Whether a resolved path is a directory or lies in it, component by component."""
+    """Whether a resolved path is a directory or is in it, component by component."""
     return path == root or path.startswith(root if root.endswith("/") else f"{root}/")

@@ -15,7 +15,7 @@ class FileText(NamedTuple):
     """A file as text. Bytes that are no UTF-8 come back unchanged when it is written."""
 
     text: str
-    """Without the byte order mark, which is no text."""
+    """Without the byte order mark, which is not text."""
     data: bytes
     """The bytes of the file."""
     mode: int
@@ -48,7 +48,7 @@ _SNIFFED: Final = 8192
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether bytes are no text: it shows in the first of them."""
+    """Whether bytes are not text: it shows in the first of them."""
     return b"\0" in data[:_SNIFFED]
 
 
@@ -60,7 +60,7 @@ def read_text(file: FilePath, *, binary_too: bool = False) -> FileText:
         raise CommandError(
             "LOAD_ERROR",
             f"Failed to read {file.typed}: it is a binary file ({len(data)} bytes).\n"
-            "Recovery: /exec file <path> tells what it is.",
+            "Recovery: /exec file <path> says what it is.",
         )
     marked = data.startswith(BOM_UTF8)
     text = decode(data[len(BOM_UTF8) :] if marked else data)

@@ -34,7 +34,7 @@ MAX_FILES: Final = 5000
 MAX_BYTES: Final = 200 * 1024 * 1024
 """A package is an app, not a disk: beyond this the source was probably meant otherwise."""
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]+")
-# What the daemon keeps in a home never belongs to an app that lies next to it.
+# What the daemon keeps in a home never belongs to an app that is next to it.
 _HOME_STATE: Final = frozenset({"packages", "apps", "tools", "events", "config.json"})
 
 
@@ -70,7 +70,7 @@ class Package(NamedTuple):
     origin: Origin
     document: Document
     confirmed: bool = True
-    """Whether the owner's word stands behind its installation."""
+    """Whether the owner's word is behind its installation."""
 
     @property
     def label(self) -> str:

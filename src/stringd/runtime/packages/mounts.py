@@ -221,4 +221,4 @@ async def _mount(call: "Call", name: str) -> Mount:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Mount)
     except (OSError, msgspec.DecodeError) as error:
-        raise ActionError("NOT_FOUND", f"app:{name} is no mounted MCP server.") from error
+        raise ActionError("NOT_FOUND", f"app:{name} is not a mounted MCP server.") from error

@@ -40,7 +40,7 @@ class PackageRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     adopted: bool = False
     """It was there before this record was."""
     confirmed: bool = True
-    """Whether the owner's word stands behind it; else something the daemon started put it there."""
+    """Whether the owner's word is behind it; else something the daemon started put it there."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class PackageStatus(NamedTuple):
 
 _records: Final[dict[str, tuple[tuple[int, ...], Record]]] = {}
 _digests: Final[dict[str, tuple[tuple[int, ...], str]]] = {}
-"""What was read before, with what tells that it is still the same."""
+"""What was read before, with what shows that it is still the same."""
 
 
 def standing(home: str, real: str, digest: str) -> PackageStatus | None:

@@ -14,7 +14,7 @@ from stringd.runtime.packages.record import digest_of
 from stringd.runtime.variables.json_file import changing, read_object
 
 _known: Final[dict[str, tuple[tuple[int, ...], dict[str, object]]]] = {}
-"""What was read before, with what tells that it is still the same."""
+"""What was read before, with what shows that it is still the same."""
 
 
 def keep_saved(home: str, real: str, data: bytes) -> None:

@@ -29,7 +29,7 @@ _WEB_FORM: Final = re.compile(
 
 
 class Fetchable(NamedTuple):
-    """A package on the web, fetched. `link` tells that the address itself is to be registered."""
+    """A package on the web, fetched. `link` says that the address itself is to be registered."""
 
     document: Document
     files: Mapping[str, bytes]

@@ -96,7 +96,7 @@ def absolute_menu(menu: Menu) -> Menu:
 
 
 def absolute_target(target: str, base: str) -> str:
-    """A link's target resolved against the file or page it stands in; its fragment stays."""
+    """A link's target resolved against the file or page it is in; its fragment stays."""
     if target.startswith(("~", "@", "#", "app:", "tool:")) or "://" in target:
         return target
     path = path_of(base)
@@ -138,7 +138,7 @@ def _menu(call: "Call", document: Document, name: str, path: str) -> Menu:
 
 
 def _requirements(path: Path, document: Document) -> str | None:
-    """Address of the document that tells how to set this one up, if there is something to."""
+    """Address of the document that says how to set this one up, if there is something to."""
     if document.requirements is not None or not (document.requires or document.actions):
         return document.requirements
     sibling = path.with_name(REQUIREMENTS_FILE)

@@ -1,4 +1,4 @@
-"""Showing documents: loading where a session stands, and rendering it for its reader."""
+"""Showing documents: loading where a session is, and rendering it for its reader."""
 
 import asyncio
 from contextlib import suppress
@@ -55,7 +55,7 @@ async def load_local(call: "Call", file: FilePath, *, again: bool = False) -> Pa
 
 
 async def reload(call: "Call", location: Location) -> Page:
-    """Load a location's document anew, from file or web. Raises `CommandError`."""
+    """Load a location's document again, from file or web. Raises `CommandError`."""
     if location.uri.startswith(SCHEME):
         return await open_resource(call, location.uri)
     if is_web(location.uri):

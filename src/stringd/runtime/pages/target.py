@@ -24,7 +24,7 @@ _BARE_WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class WebAddress(NamedTuple):
-    """A URL. `may_be_private` tells whether the caller asked for it, or a public page did."""
+    """A URL. `may_be_private` says whether the caller asked for it, or a public page did."""
 
     url: str
     may_be_private: bool = True

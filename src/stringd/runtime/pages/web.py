@@ -132,7 +132,7 @@ async def load_web(
 
 
 async def reload_web(call: "Call", place: DocumentPlace) -> Page:
-    """Load a web document anew, with its manifest if it came from one. Raises `CommandError`."""
+    """Load a web document again, with its manifest if it came from one. Raises `CommandError`."""
     may_be_private = not place.public
     if place.manifest is None:
         return await load_web(call, place.uri, may_be_private=may_be_private)

@@ -9,7 +9,7 @@ import codecs
 import re
 from typing import Final
 
-# Longer lines are no progress bars: they pass through instead of waiting for a rewrite.
+# Longer lines are not progress bars: they pass through instead of waiting for a rewrite.
 LONGEST_HELD_LINE: Final = 8192
 
 _STRING_BODY: Final = r"[^\x07\x1b\n]{0,4096}"

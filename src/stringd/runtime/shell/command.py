@@ -1,4 +1,4 @@
-"""A command given to a shell: what it printed, how it stands, who waits for it."""
+"""A command given to a shell: what it printed, what state it is in, who waits for it."""
 
 import asyncio
 import re

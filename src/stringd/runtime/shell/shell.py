@@ -102,7 +102,7 @@ class Shell:
 
     @property
     def directory(self) -> str:
-        """Where the shell stands: the path it was reached by, while that still leads there."""
+        """Where the shell is: the path it was reached by, while that still leads there."""
         reported = self._reported_directory
         actual = None if self.ended else working_directory(self.pid)
         if actual is None or actual == reported or _same_directory(reported, self.pid):
@@ -333,7 +333,7 @@ class Shell:
 
 
 def _same_directory(path: str, pid: int) -> bool:
-    """Whether a path, perhaps over symbolic links, leads to where the process stands."""
+    """Whether a path, perhaps over symbolic links, leads to where the process is."""
     try:
         return Path(path).samefile(f"/proc/{pid}/cwd")
     except OSError:

@@ -134,7 +134,7 @@ class Page:
         return Path(self.sources[0].real).parent if self.sources else None
 
     def is_of_web_part(self, target: str) -> bool:
-        """Whether a link stands in a menu or an include that came from the web."""
+        """Whether a link is in a menu or an include that came from the web."""
         menus = (menu for menu in self.menus.values() if is_web(menu.uri))
         return any(entry.target == target for menu in menus for entry in menu.entries) or any(
             target in _targets(file) for file in self.includes.values()
@@ -157,7 +157,7 @@ class DocumentPlace(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Location:
-    """A document at a block: where a session stands, or stood. A restored one is not loaded."""
+    """A document at a block: where a session is, or was. A restored one is not loaded."""
 
     __slots__ = ("_meta", "page", "place")
 

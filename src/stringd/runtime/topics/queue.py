@@ -33,7 +33,7 @@ class TopicQueue:
     ) -> Awaitable[None] | None:
         """Take the turn: at once (None), or as soon as what is returned has been awaited.
 
-        Waits at most `patience` seconds; the future of `left` tells that the caller is gone.
+        Waits at most `patience` seconds; the future of `left` says that the caller is gone.
         Raises `QueueFullError` at once, `QueueTimeoutError` and `CallerLeftError` while waiting.
         """
         place = self.enter()
@@ -59,7 +59,7 @@ class TopicQueue:
         patience: float,
         left: asyncio.Future[None] | None = None,
     ) -> None:
-        """Return when a place in line has become the turn; `left` tells that its caller is gone.
+        """Return when a place in line has become the turn; `left` says that its caller is gone.
 
         Raises `QueueTimeoutError`, `CallerLeftError`; then, and when cancelled, the place is free.
         """

@@ -91,7 +91,7 @@ class Session:
         return None if self.location is None else self.location.meta(len(self.history))
 
     def document_directory(self) -> "Path | None":
-        """Where the open local document lies."""
+        """Where the open local document is."""
         path = path_of(self.location.uri) if self.location else None
         return path.parent if path else None
 
@@ -151,7 +151,7 @@ class Slot:
 
     @property
     def crowded(self) -> str:
-        """What whoever finds every waiting place taken is told."""
+        """The error for a caller who finds every waiting place taken."""
         return (
             f"Topic {self.user_id}:{self.topic} has {MAX_WAITING} commands queued. Try again later."
         )

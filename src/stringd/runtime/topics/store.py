@@ -32,7 +32,7 @@ MAX_KEPT_SOURCE: Final = 1024 * 1024
 
 
 class OpenPlace(DocumentPlace, frozen=True, omit_defaults=True):
-    """Where a session stands; with a `source`, a web page that is open."""
+    """Where a session is; with a `source`, a web page that is open."""
 
     source: str | None = None
     original: str | None = None

@@ -93,7 +93,7 @@ def forget_user(data_dir: Path, user_id: str) -> None:
 
 
 def _paths(data_dir: Path, session: "Session") -> tuple[Path, Path]:
-    """Where the step of an edit that is under way lies, and where that of the last one."""
+    """Where the step of an edit that is under way is, and where that of the last one."""
     topic = _directory(data_dir, session.user.id) / _file_name(session.topic.canonical)
     return topic / "next.json", topic / "last.json"
 

@@ -54,7 +54,7 @@ class UserRegistry:
     def register(
         self, user_id: str, home: str, allowed_paths: Sequence[str] | None = None
     ) -> Registration:
-        """Add a user or update its home, keeping what is not given anew."""
+        """Add a user or update its home, keeping what is not given."""
         known = self._users.get(user_id)
         if known is None:
             user = User(user_id, home, tuple(allowed_paths or ()), timestamp())

@@ -14,7 +14,7 @@ _FENCE: Final = re.compile(r"(`{3,})(?:\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*))\s*",
 
 
 class Assignment(NamedTuple):
-    """`persistent` tells `$NAME` from `{name}`; `fenced` values are echoed by their size."""
+    """`persistent` is true of `$NAME`, false of `{x}`; `fenced` values are echoed by their size."""
 
     name: str
     value: str

@@ -18,7 +18,7 @@ def read_object(path: Path) -> dict[str, object]:
         return {}
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise CommandError(
-            "LOAD_ERROR", f"{path.name} cannot be read: {error}\nRecovery: mend or remove {path}"
+            "LOAD_ERROR", f"{path.name} cannot be read: {error}\nRecovery: repair or remove {path}"
         ) from error
     return content if isinstance(content, dict) else {}
 

@@ -183,7 +183,7 @@ class HttpConnection(Responder):
         self._leave()
 
     def _unwelcome(self) -> HttpResponse:
-        """What somebody is told who does not even get a place."""
+        """The answer for a connection that gets no place."""
         refusal = self.visitor.refusal if self.visitor is not None else None
         error = HttpError(403, refusal) if refusal else too_busy()
         return error_response(error)
@@ -198,7 +198,7 @@ class HttpConnection(Responder):
         method = self._parser.get_method()
         path = self._url.partition(b"?")[0]
         if method == b"CONNECT":
-            self._refuse(400, "This is no proxy: CONNECT is not offered")
+            self._refuse(400, "This is not a proxy: CONNECT is not offered")
         elif self._headers.get(b"upgrade", b"").lower() != b"websocket":
             # Clients that would like `h2c` are content with HTTP/1.1: read it as if unasked.
             offer = (b"upgrade", b"connection", b"http2-settings")

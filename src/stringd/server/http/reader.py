@@ -128,7 +128,7 @@ class RequestReader(asyncio.Protocol):
 
     @abstractmethod
     def _refuse(self, status: int, reason: str) -> None:
-        """Answer what is no request, or no welcome one, and end."""
+        """Answer what is not a request, or not a welcome one, and end."""
 
     @abstractmethod
     def _refuse_body(self, error: HttpError, *, keep_alive: bool = True) -> None:
@@ -205,7 +205,7 @@ class RequestReader(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         key = name.lower()
         headers = self._headers
-        # Joined, a repeated Host or Origin is no name of this machine any more.
+        # Joined, a repeated Host or Origin is not a name of this machine any more.
         headers[key] = b"%b, %b" % (headers[key], value) if key in headers else value
 
     def on_headers_complete(self) -> None:

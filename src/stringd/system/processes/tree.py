@@ -25,7 +25,7 @@ async def end_tree(
 ) -> None:
     """Ask all descendants to end, then kill what stays, then the child itself by `ends_by`.
 
-    The child stands still meanwhile: a shell must not continue to the next command of its line, and
+    The child is stopped meanwhile: a shell must not continue to the next command of its line, and
     while it exists every orphan below it is handed to it and found.
     """
     ended: set[int] = set()

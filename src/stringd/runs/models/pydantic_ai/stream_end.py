@@ -1,4 +1,4 @@
-"""Ends a stream of events where its last event says so, though the server hangs up later or never.
+"""Ends a stream of events where its last event says so, even if the connection stays open.
 
 The rest is waited for a moment: a body read to its end lets the connection be used again.
 """
@@ -36,6 +36,6 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def end_with_last_event(response: httpx2.Response) -> None:
-    """A hook for clients whose library reads on until the server hangs up."""
+    """A hook for clients whose library reads on until the server closes the connection."""
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         response.stream = _Body(cast(httpx2.AsyncByteStream, response.stream))

@@ -152,7 +152,7 @@ def _spaced(line: str, wanted: str) -> Iterator[tuple[int, int]]:
 
 
 def _anchored(text: str, old: str) -> Iterator[tuple[int, int]]:
-    """A block whose first and last lines are right, whatever stands between them."""
+    """A block whose first and last lines are right, whatever is between them."""
     wanted = [line.strip() for line in old.strip("\n").split("\n")]
     if len(wanted) < 3 or not wanted[0] or not wanted[-1]:
         return
