@@ -111,8 +111,8 @@ class _Patience:
 class Fetcher:
     """Keeps connections between requests; made once, closed with the daemon.
 
-    One that is not `online` refuses every request, with how to change that. `certificates` are
-    those to believe, by default the usual ones.
+    One that is not `online` refuses every request, with how to change that; MCP servers by URL ask
+    it before they are connected to. `certificates` are those to believe, by default the usual ones.
     """
 
     def __init__(
@@ -129,6 +129,7 @@ class Fetcher:
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """Follow redirects to an answer. Raises `FetchError`."""
+        self._refuse_offline()
         may_be_private, patience = request.may_be_private, _Patience(request.timeout)
         for number in range(MAX_REDIRECTS + 1):
             for judge in request.judges:
@@ -152,8 +153,7 @@ class Fetcher:
 
     async def resolve(self, url: str) -> Resolved:
         """Where a URL leads. Raises `FetchError`, also for addresses nobody may reach."""
-        if not self._online:
-            raise OfflineError(OFFLINE)
+        self._refuse_offline()
         host, port = _host_and_port(url)
         try:
             found = await resolve(host, port, self._judge)
@@ -175,6 +175,7 @@ class Fetcher:
         For callers that judge every hop themselves. Asks the first address that takes the
         connection: `localhost` has two, often one works.
         """
+        self._refuse_offline()
         public = target.reach == "public"
         for address in target.addresses[:-1]:
             try:
@@ -188,6 +189,11 @@ class Fetcher:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+
+    def _refuse_offline(self) -> None:
+        """Whatever asks for the network asks here first."""
+        if not self._online:
+            raise OfflineError(OFFLINE)
 
     async def _send(
         self, request: FetchRequest, address: str, *, public: bool

@@ -10,12 +10,11 @@ import importlib
 import logging
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
-from stringd.net.addresses import resolve
+from stringd.net.fetch import AddressRefusedError, Fetcher, FetchError, OfflineError
 from stringd.net.mcp_walls import ServerWalls, enclosed_server
 
 if TYPE_CHECKING:
@@ -43,6 +42,10 @@ class McpError(Exception):
 
 class McpMissingError(McpError):
     """The SDK is not installed."""
+
+
+class McpRefusedError(McpError):
+    """The address is not one that may be asked now: nothing was sent."""
 
 
 class McpTimeoutError(McpError):
@@ -90,7 +93,7 @@ class McpClient:
     """One server. Nothing runs until it is asked, nor after nobody asked for `idle_seconds`.
 
     `tasks` holds the task of every connection while it lasts, so that an owner of many clients
-    can wait for all of them.
+    can wait for all of them. `fetcher` says which addresses may be asked.
     """
 
     def __init__(
@@ -101,8 +104,10 @@ class McpClient:
         idle_seconds: float | None = IDLE_SECONDS,
         read_seconds: float | None = None,
         tasks: "set[asyncio.Task[None]] | None" = None,
+        fetcher: Fetcher | None = None,
     ) -> None:
         self.spec = spec
+        self._fetcher = fetcher or Fetcher()
         self._name = name
         self._idle_seconds = idle_seconds
         self._read_seconds = read_seconds
@@ -153,7 +158,9 @@ class McpClient:
             if found is None or found.lost or found.over:
                 if found is not None:
                     await found.stop()
-                found = _Connection(self.spec, self._idle_seconds, self._read_seconds)
+                found = _Connection(
+                    self.spec, self._fetcher, self._idle_seconds, self._read_seconds
+                )
                 self._connection = found
                 found.task.set_name(self._name)
                 self._tasks.add(found.task)
@@ -164,8 +171,9 @@ class McpClient:
 class McpServers(Generic[Key]):
     """Servers by key, each started the way it was asked for last."""
 
-    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(self, idle_seconds: float = IDLE_SECONDS, fetcher: Fetcher | None = None) -> None:
         self._clients: dict[Key, McpClient] = {}
+        self._fetcher = fetcher
         self._idle_seconds = idle_seconds
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -185,7 +193,9 @@ class McpServers(Generic[Key]):
         while (client := self._clients.get(key)) is not None and client.spec != spec:
             await self.stop(key)
         if client is None:
-            client = McpClient(spec, idle_seconds=self._idle_seconds, tasks=self._tasks)
+            client = McpClient(
+                spec, idle_seconds=self._idle_seconds, tasks=self._tasks, fetcher=self._fetcher
+            )
             self._clients[key] = client
         return await client.ask(ask, limit)
 
@@ -221,9 +231,14 @@ class _Connection:
     """A connection kept open by its own task until it is closed, lost or idle."""
 
     def __init__(
-        self, spec: ServerSpec, idle_seconds: float | None, read_seconds: float | None
+        self,
+        spec: ServerSpec,
+        fetcher: Fetcher,
+        idle_seconds: float | None,
+        read_seconds: float | None,
     ) -> None:
         self._spec = spec
+        self._fetcher = fetcher
         self._idle_seconds = idle_seconds
         self._read_seconds = read_seconds
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -305,7 +320,7 @@ class _Connection:
 
         spec = self._spec
         if spec.transport != "stdio":
-            await _refuse_address(spec.url)
+            await _refuse_address(self._fetcher, spec.url)
         if spec.transport == "sse":
             from mcp.client.sse import sse_client
 
@@ -356,16 +371,15 @@ def _http_client(
     )
 
 
-async def _refuse_address(url: str) -> None:
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    # A name that only a proxy can resolve is the proxy's to judge.
-    with suppress(OSError, UnicodeError):
-        found = await resolve(parts.hostname or "", port)
-        if found.reach == "metadata":
-            raise McpError(f"{parts.hostname} is a cloud metadata service; it is never asked")
-        if found.reach == "daemon":
-            raise McpError(f"{parts.hostname}:{port} is a port of this daemon; it is never asked")
+async def _refuse_address(fetcher: Fetcher, url: str) -> None:
+    """Raises `McpRefusedError` where the fetcher would not go either."""
+    try:
+        await fetcher.resolve(url)
+    except (OfflineError, AddressRefusedError) as error:
+        raise McpRefusedError(str(error)) from error
+    except FetchError:
+        # A name that only a proxy can resolve is the proxy's to judge.
+        return
 
 
 def _is_lost(error: Exception, spec: ServerSpec) -> bool:

@@ -56,7 +56,7 @@ class RunService:
             store or FileRunStore(config.data_dir / "runs"),
             models or Models(directory=self._directory),
             Templates(config.template_filters),
-            McpPool((config.data_dir,)),
+            McpPool((config.data_dir,), config.ports.fetcher),
         )
         self.models = self._services.models
         self._store = self._services.store

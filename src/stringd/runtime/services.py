@@ -40,7 +40,9 @@ class Services:
             settings.show_secrets,
             walls=ActionWalls(Level(settings.action_sandbox), (settings.data_dir,)),
         )
-        return cls(settings, fetcher, engine, McpServers(), realpath(settings.data_dir))
+        return cls(
+            settings, fetcher, engine, McpServers(fetcher=fetcher), realpath(settings.data_dir)
+        )
 
     async def close(self) -> None:
         """End what is shared; no command runs any more."""

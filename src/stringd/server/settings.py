@@ -67,7 +67,7 @@ VARIABLES: Final = {
     "STRINGD_ACTION_SANDBOX": "workspace or read-only puts commands of actions in a sandbox (open)",
     "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
     "STRINGD_SECRETS": "keyring keeps persistent variables in the system keyring (files)",
-    "STRINGD_HTTP_LOADING": "0 loads nothing from the web: documents, actions, packages (1)",
+    "STRINGD_HTTP_LOADING": "0 loads nothing from the web, in topics and in runs (1)",
     "STRINGD_GITHUB_API": f"where GitHub packages are listed ({GITHUB_API})",
     "STRINGD_TEMPLATE_FILTERS": "filters prompt templates may use: env, file, exec (none)",
     "STRINGD_CONCURRENT_BROADCAST": "1 runs the steps of a broadcast flow side by side",

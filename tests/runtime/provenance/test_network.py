@@ -171,7 +171,7 @@ def test_actions_menus_includes_redirects_and_mounts_do_not_reach_the_daemon(
         assert "it is never fetched" in person.fails(command).text
     topic = app(attempt, f"```act.x\nGET {own}/health\n```\n", f"['127.0.0.1:{daemon.port}']")
     assert "it is never fetched" in person.fails("/act.x", topic).text
-    assert "it is never asked" in person.fails(f"/install --mcp self {own}/mcp").text
+    assert "it is never fetched" in person.fails(f"/install --mcp self {own}/mcp").text
     assert person.gets("/info")
 
 

@@ -10,6 +10,7 @@ from stringd.net.mcp_client import (
     McpClient,
     McpError,
     McpMissingError,
+    McpRefusedError,
     McpStartError,
     McpTimeoutError,
     ServerSpec,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import asyncio
 
     from mcp.types import Tool as TheirTool
+
+    from stringd.net.fetch import Fetcher
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +44,7 @@ class Connection:
         cwd: Path,
         tasks: "set[asyncio.Task[None]]",
         hide: Sequence[Path] = (),
+        fetcher: "Fetcher | None" = None,
     ) -> None:
         self.definition = definition
         self.tools: list[TheirTool] = []
@@ -48,6 +52,7 @@ class Connection:
         self._cwd = cwd
         self._tasks = tasks
         self._hide = hide
+        self._fetcher = fetcher
         self._client: McpClient | None = None
 
     @property
@@ -63,6 +68,7 @@ class Connection:
                 idle_seconds=None,
                 read_seconds=_READ_SECONDS,
                 tasks=self._tasks,
+                fetcher=self._fetcher,
             )
             self.tools = await self._client.ask(list_tools, START_SECONDS)
         except (McpError, MissingVariableError) as error:
@@ -103,7 +109,7 @@ def safe_error(error: BaseException) -> str:
     """What went wrong without a word of the definition: it may hold secrets."""
     cause = error.cause if isinstance(error, McpStartError) else error
     match cause:
-        case MissingVariableError():
+        case MissingVariableError() | McpRefusedError():
             return str(cause)
         case McpTimeoutError() | TimeoutError():
             return f"No answer within {START_SECONDS:g} s"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
@@ -14,6 +14,9 @@ from stringd.runs.mcp.tool import McpTool
 from stringd.runs.strategy.definition import LlmAgent, Strategy
 from stringd.runs.tools.tool import Tool
 from stringd.wire.runs.types import McpServerStatus
+
+if TYPE_CHECKING:
+    from stringd.net.fetch import Fetcher
 
 _CLOSE_SECONDS: Final = 5.0
 
@@ -105,10 +108,14 @@ def check_servers(strategy: Strategy, known: Mapping[str, ServerDefinition]) -> 
 
 
 class McpPool:
-    """Every connection of a daemon, so that none outlives it. Servers do not see what is `hide`."""
+    """Every connection of a daemon, so that none outlives it.
 
-    def __init__(self, hide: Sequence[Path] = ()) -> None:
+    Servers do not see what is `hide`; `fetcher` says which addresses may be asked.
+    """
+
+    def __init__(self, hide: Sequence[Path] = (), fetcher: "Fetcher | None" = None) -> None:
         self._hide = hide
+        self._fetcher = fetcher
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def connect(
@@ -121,7 +128,7 @@ class McpPool:
         """Connect to what a run's agents need. Failures to connect are told, not raised."""
         enabled = default_selection(known) if selection is None else list(selection)
         connections = {
-            name: Connection(known[name], cwd, self._tasks, self._hide)
+            name: Connection(known[name], cwd, self._tasks, self._hide, self._fetcher)
             for name in wanted_servers(strategy)
             if name in enabled and known[name].refusal is None
         }

@@ -11,6 +11,7 @@ from stringd.net.mcp_client import (
     McpCallError,
     McpError,
     McpMissingError,
+    McpRefusedError,
     McpServers,
     McpStartError,
     McpTimeoutError,
@@ -92,6 +93,8 @@ def action_error(error: McpError, limit: float) -> ActionError:
     match error:
         case McpMissingError():
             text = "MCP apps need the package mcp: pip install mcp"
+        case McpRefusedError():
+            text = f"Cannot reach the MCP server: {error}"
         case McpTimeoutError():
             text = f"The MCP server did not answer within {limit:g} s."
         case McpAnswerError():

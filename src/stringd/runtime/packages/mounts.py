@@ -18,7 +18,7 @@ from stringd.actions.provenance import InstalledApp, McpResource, Provenance
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask
 from stringd.actions.templates import Variable, cut
 from stringd.documents import parse
-from stringd.net.fetch import OFFLINE, FetchError
+from stringd.net.fetch import FetchError
 from stringd.net.mcp_client import McpError, ServerSpec
 from stringd.net.mcp_walls import ServerWalls
 from stringd.runtime.errors import CommandError
@@ -153,8 +153,6 @@ async def _use(
         hide = (Path(call.services.data_root),)
         walls = ServerWalls(mount.sandbox, places, hide, owned=True)
         spec = ServerSpec("stdio", mount.command, environment, mount.cwd, walls=walls)
-    elif not call.services.settings.http_loading:
-        raise ActionError("LOAD_ERROR", f"Cannot reach the MCP server: {OFFLINE}")
     else:
         headers, mask = _headers(mount, variables, name)
         spec = ServerSpec("http", url=mount.url, headers=headers)

@@ -22,7 +22,7 @@ from stringd.documents import (
 )
 from stringd.documents.addresses import joined
 from stringd.net.charsets import is_marked
-from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
+from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge, OfflineError
 from stringd.runtime.editing.text_file import is_binary
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.action_context import stored_names
@@ -82,8 +82,6 @@ class PageSource(NamedTuple):
         """An answer of 2xx. Raises `CommandError`."""
         if not is_web(url):
             raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {url}")
-        if not self.call.services.settings.http_loading:
-            raise CommandError("LOAD_ERROR", f"HTTP loading is disabled: {url}")
         request = FetchRequest(
             "GET",
             url,
@@ -94,6 +92,8 @@ class PageSource(NamedTuple):
         )
         try:
             answer = await self.call.services.fetcher.fetch(request)
+        except OfflineError as error:
+            raise CommandError("LOAD_ERROR", f"HTTP loading is disabled: {url}") from error
         except FetchError as error:
             raise CommandError("LOAD_ERROR", f"Network error fetching {url}: {error}") from error
         if answer.status == 404:
