@@ -32,6 +32,8 @@ class Names:
     """`$NAME`s the user stored, as far as the document may use them."""
     declared: frozenset[str] = frozenset()
     """Stored names the document says it uses; its commands may read them."""
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    """Shared `$NAME`s that an app does not get, as it does not declare them."""
 
     def variable(self, name: str) -> str | None:
         """What `$NAME` stands for in an author's text; None leaves it literal."""
@@ -103,10 +105,17 @@ def set_hint(place: ActionContext, names: list[str]) -> str:
     """How to provide missing persistent variables."""
     if capabilities(place.provenance).names == "none":
         return name_refusal(place.provenance)
+    lines: list[str] = []
+    if undeclared := [name for name in names if name in place.names.withheld]:
+        listed = ", ".join(undeclared)
+        lines.append(
+            f"You have stored ${listed.replace(', ', ', $')} for all, and an app gets of those "
+            f"only what it declares: its author adds requires: [{listed}] to the frontmatter."
+        )
     if place.topic.in_app:
-        lines = [f"Set {'it' if len(names) == 1 else 'them'} from this app session:"]
+        lines += [f"Set {'it' if len(names) == 1 else 'them'} from this app session:"]
         lines += [f'  /set ${name} = "..."' for name in names]
     else:
-        lines = ["Persistent env vars are app-scoped. Open an app session first:"]
+        lines += ["Persistent env vars are app-scoped. Open an app session first:"]
         lines += [f"  string app:<name> '/set ${name} = \"...\"'" for name in names]
     return "\n".join(lines)

@@ -5,7 +5,7 @@ is an app is still the web page it was loaded as.
 
 | provenance           | on open       | HTTP          | commands | `$NAMES`       | `to:` |
 |----------------------|---------------|---------------|----------|----------------|-------|
-| installed app        | runs default  | its hosts     | yes      | its own        | yes   |
+| installed app        | runs default  | its hosts     | yes      | own, declared  | yes   |
 | home or trusted file | names default | anywhere      | yes      | the user's     | yes   |
 | any other local file | nothing       | public hosts  | no       | none           | no    |
 | web page             | nothing       | its origin    | no       | none           | no    |
@@ -29,6 +29,8 @@ class InstalledApp:
     """What it declares; None when it declares nothing."""
     adopted: bool = False
     """It was installed by a version that knew no `hosts:`."""
+    names: tuple[str, ...] | None = ()
+    """Shared `$NAMES` it declares; None for one of a version in which it had all of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,10 +113,10 @@ async def run_action(
         raise ActionError("FILE_NOT_ALLOWED", command_refusal(place.provenance))
     if arguments.flags.help or (not arguments.words and needs_arguments(action)):
         return Help(action)
-    exposed = [
-        name for name in place.names.stored if any(f"${name}" in v for _, v in action.headers)
-    ]
-    secrets = {} if engine.show_secrets else secrets_in(place.names.stored, exposed)
+    # Also what the document does not get: a command could print it from elsewhere.
+    kept = {**place.names.withheld, **place.names.stored}
+    exposed = [name for name in kept if any(f"${name}" in v for _, v in action.headers)]
+    secrets = {} if engine.show_secrets else secrets_in(kept, exposed)
     mask = Mask(secrets.values()) if secrets else NOTHING_HIDDEN
     call = _Call(engine, action, caller, mask)
     try:

@@ -113,6 +113,13 @@ class Document:
         return tuple(name.strip() for name in names if isinstance(name, str) and name.strip())
 
     @property
+    def declared_names(self) -> tuple[str, ...]:
+        """Every persistent variable the frontmatter names, in `requires`, `env` or `hosts`."""
+        hosts = (host[1:] for host in self.hosts or () if host.startswith("$"))
+        found = (*self.requires, *(variable.name for variable in self.env), *hosts)
+        return tuple(dict.fromkeys(found))
+
+    @property
     def unsupported_version(self) -> str | None:
         """The declared `sfmd` version, if it is higher than the one spoken here."""
         declared = str(self.frontmatter.get("sfmd", ""))

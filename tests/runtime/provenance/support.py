@@ -15,6 +15,7 @@ PAGE = """---
 name: {name}
 type: app
 default: go
+requires: [API_KEY]
 {header}---
 # Page
 

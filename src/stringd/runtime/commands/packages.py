@@ -1,6 +1,7 @@
 """`/install`, `/uninstall`: apps and tools come and go."""
 
 import asyncio
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,17 +33,20 @@ from stringd.wire.result import Result
 
 if TYPE_CHECKING:
     from stringd.runtime.packages.installed import Kind
+    from stringd.runtime.packages.stored_names import Choice
 
 _USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>]
+                [--keep-names|--forget-names]
   <source> is a file, a folder with a string.md, a URL, a GitHub address or gh:owner/repo[/path]"""
-_MCP_USAGE: Final = """Usage: /install --mcp <name> -- <command…>
-       /install --mcp <name> <url> [-H "Name: value"] …"""
+_MCP_USAGE: Final = """Usage: /install --mcp <name> [--keep-names|--forget-names] -- <command…>
+       /install --mcp <name> [--keep-names|--forget-names] <url> [-H "Name: value"] …"""
 _UNINSTALL_USAGE: Final = "Usage: /uninstall <name>"
 _UNCONFIRMED: Final = (
     "A program that this daemon started installed it: it has no secrets and runs no commands "
     "until you type the same /install in your own terminal."
 )
-_SWITCHES: Final = ("app", "tool", "link")
+_CHOICES: Final[dict[str, "Choice"]] = {"keep-names": "keep", "forget-names": "forget"}
+_SWITCHES: Final = ("app", "tool", "link", *_CHOICES)
 
 
 async def install(call: Call) -> Result:
@@ -60,7 +64,7 @@ async def install(call: Call) -> Result:
     kind: Kind | None = None
     if "app" in flags.values or "tool" in flags.values:
         kind = "app" if "app" in flags.values else "tool"
-    wanted = Wanted(kind, flags.values.get("as"), "link" in flags.values)
+    wanted = Wanted(kind, flags.values.get("as"), "link" in flags.values, _choice(flags.values))
     source = flags.positional[0] if flags.positional else _open_document(call)
     try:
         if wanted.link and not is_web(source):
@@ -72,7 +76,8 @@ async def install(call: Call) -> Result:
     except InstallError:
         raise
     except CommandError as error:
-        code = error.code if error.code == "FILE_NOT_ALLOWED" else "COMMAND_UNSUPPORTED"
+        told = ("FILE_NOT_ALLOWED", "CONFLICT")
+        code = error.code if error.code in told else "COMMAND_UNSUPPORTED"
         raise InstallError(error.message, code) from error
 
 
@@ -115,16 +120,25 @@ async def _install_server(call: Call) -> Result:
         at = before.index("--")
         before, command = before[:at], before[at + 1 :]
     headers = _headers(before)
-    named = [word for word in before if word != "--mcp"]
+    flags = [word.removeprefix("--") for word in before if word.removeprefix("--") in _CHOICES]
+    named = [word for word in before if word != "--mcp" and word.removeprefix("--") not in flags]
     url = named[1] if len(named) > 1 and is_web(named[1]) else None
     if not named or len(named) > 2 or bool(command) == bool(url) or (command and headers):
         raise InstallError(_MCP_USAGE)
     mount = Mount(tuple(command), url, headers=headers, cwd=call.cwd if command else None)
     await _permitted(call, "install")
     confirmed = await call.caller.is_the_owner()
-    package = await mount_server(call, named[0], mount, confirmed=confirmed)
+    package = await mount_server(call, named[0], mount, confirmed=confirmed, names=_choice(flags))
     path = package_directory(call.session.user.home, package.name) / MAIN_FILE
     return _installed(call, package, path)
+
+
+def _choice(flags: Collection[str]) -> "Choice | None":
+    """What the owner says about `$NAMES` stored for another package. Raises `InstallError`."""
+    named = [flag for flag in _CHOICES if flag in flags]
+    if len(named) > 1:
+        raise InstallError("--keep-names and --forget-names exclude each other.")
+    return _CHOICES[named[0]] if named else None
 
 
 def _headers(words: list[str]) -> dict[str, str]:

@@ -91,7 +91,7 @@ def _load(call: Call, path: Path) -> Page | None:
 
 def _defaults(call: Call, page: Page) -> dict[str, str]:
     """Values for declared variables nobody set. Raises `CommandError` for one without any."""
-    held = stored_names(call, page.provenance)
+    held = stored_names(call, page.document, page.provenance).usable
     missing = [each for each in page.document.env if each.name not in held]
     for variable in missing:
         if variable.default is None:

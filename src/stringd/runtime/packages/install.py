@@ -27,6 +27,7 @@ from stringd.runtime.packages.installed import (
     register,
     unregister,
 )
+from stringd.runtime.packages.stored_names import Choice, settle_names
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.system.files import held, make_private_directory, write_atomically
 
@@ -60,6 +61,8 @@ class Wanted(NamedTuple):
     kind: Kind | None = None
     name: str | None = None
     link: bool = False
+    names: Choice | None = None
+    """What becomes of `$NAMES` that are stored for a package of that name from elsewhere."""
 
 
 class Package(NamedTuple):
@@ -71,6 +74,12 @@ class Package(NamedTuple):
     document: Document
     confirmed: bool = True
     """Whether the owner's word is behind its installation."""
+    names: Choice | None = None
+
+    @property
+    def again(self) -> str:
+        """What `/install` takes to install it once more."""
+        return self.origin.again or shlex.quote(self.origin.identity)
 
     @property
     def label(self) -> str:
@@ -91,7 +100,7 @@ def describe(document: Document, origin: Origin, file_name: str, wanted: Wanted)
             f"Say which one it is:\n  /install --app {origin.typed}\n"
             f"  /install --tool {origin.typed}"
         )
-    return Package(name, kind, origin, document)
+    return Package(name, kind, origin, document, names=wanted.names)
 
 
 def package_name(raw: str) -> str:
@@ -139,6 +148,16 @@ def _same(home: str, package: Package, uri: str) -> bool:
         _text(package.document, "namespace"),
         _text(package.document, "name"),
     )
+
+
+def check_free(home: str, package: Package) -> None:
+    """Refuse what could not be installed, before anything of it is started.
+
+    Raises `CommandError`.
+    """
+    with _alone(home):
+        check_collision(home, package)
+        settle_names(home, package)
 
 
 def package_directory(home: str, name: str) -> Path:
@@ -214,6 +233,7 @@ def _staged(home: str, package: Package, fill: Callable[[Path], None]) -> Path:
     """Build the package aside, then put it into place in one step."""
     with _alone(home):
         check_collision(home, package)
+        settle_names(home, package)
         return _put_into_place(home, package, fill)
 
 
@@ -238,9 +258,8 @@ def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -
         raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
     _discard(retired)
     main = final / MAIN_FILE
-    source = package.origin.again or shlex.quote(package.origin.identity)
     try:
-        record.keep(home, package.name, final, source, confirmed=package.confirmed)
+        record.keep(home, package.name, final, package.again, confirmed=package.confirmed)
     except OSError as error:
         raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
     register(home, package.kind, package.name, main.as_uri())

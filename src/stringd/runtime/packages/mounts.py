@@ -26,6 +26,7 @@ from stringd.runtime.packages import record
 from stringd.runtime.packages.install import (
     Origin,
     Package,
+    check_free,
     install_files,
     package_directory,
     package_name,
@@ -47,6 +48,7 @@ from stringd.runtime.packages.mcp_servers import (
     read_resource,
     stop_app,
 )
+from stringd.runtime.packages.stored_names import Choice
 from stringd.runtime.topics.location import Page
 from stringd.runtime.variables import scopes
 from stringd.wire.topic import Topic
@@ -62,15 +64,26 @@ _HEADER: Final = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<va
 
 
 async def mount_server(
-    call: "Call", raw_name: str, mount: Mount, *, confirmed: bool = True
+    call: "Call",
+    raw_name: str,
+    mount: Mount,
+    *,
+    confirmed: bool = True,
+    names: Choice | None = None,
 ) -> Package:
     """Start a server once, write down what it offers, and install it as an app.
 
     Raises `CommandError`.
     """
-    name = package_name(raw_name)
+    name, home = package_name(raw_name), call.session.user.home
+    source = mount.url or " ".join(mount.command)
+    again = f"--mcp {name} {mount.url or f'-- {shlex.join(mount.command)}'}"
+    origin = Origin(source, f"mcp {source}", again)
+    package = Package(name, "app", origin, parse(""), confirmed, names)
+    # The server is started with what is stored for its name, so that must be its own.
+    await asyncio.to_thread(check_free, home, package)
     try:
-        found = await _use(call, name, mount, _described)
+        found = await _use(call, name, mount, _described, with_names=confirmed)
     except ActionError as error:
         await stop_app(call.services.mcp, call.session.user.home, name)
         raise CommandError("COMMAND_UNSUPPORTED", error.message) from error
@@ -83,10 +96,7 @@ async def mount_server(
         resources=tuple(resources),
     )
     text = document_of(name, mount)
-    source = mount.url or " ".join(mount.command)
-    again = f"--mcp {name} {mount.url or f'-- {shlex.join(mount.command)}'}"
-    package = Package(name, "app", Origin(source, f"mcp {source}", again), parse(text), confirmed)
-    home = call.session.user.home
+    package = package._replace(document=parse(text))
     content = msgspec.json.format(msgspec.json.encode(mount), indent=2)
     files = {MAIN_FILE: text.encode(), MOUNT_FILE: content}
     await asyncio.to_thread(install_files, home, package, files)
@@ -139,13 +149,19 @@ async def _described(client: "Client") -> Any:
 
 
 async def _use(
-    call: "Call", name: str, mount: Mount, ask: "Callable[[Client], Awaitable[Any]]"
+    call: "Call",
+    name: str,
+    mount: Mount,
+    ask: "Callable[[Client], Awaitable[Any]]",
+    *,
+    with_names: bool = True,
 ) -> Any:
     session = call.session
     topic = session.topic
     own = topic.type == "app" and topic.name.partition(":")[0] == name
     key = ServerKey(session.user.home, topic.name if own else name)
-    variables = scopes.own(session.user.home, Topic("app", key.topic_name))
+    stored = scopes.own(session.user.home, Topic("app", key.topic_name))
+    variables = stored if with_names else {}
     mask = NOTHING_HIDDEN
     if mount.url is None:
         environment = command_environment(os.environ, variables, {})

@@ -41,6 +41,8 @@ class PackageRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """It was there before this record was."""
     confirmed: bool = True
     """Whether the owner's word is behind it; else something the daemon started put it there."""
+    names: tuple[str, ...] | None = None
+    """Shared `$NAMES` its main document declares; None in records of versions before that."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -48,6 +50,9 @@ class Record(msgspec.Struct, frozen=True):
 
     version: int = 1
     packages: dict[str, PackageRecord] = {}
+    sources: dict[str, str] = {}
+    """Name → identity of the source the owner installed it from last, kept when it is gone: the
+    `$NAMES` stored for that name are meant for this source."""
 
 
 class PackageStatus(NamedTuple):
@@ -98,14 +103,30 @@ def whole(home: str, name: str) -> PackageStatus:
 def keep(home: str, name: str, directory: Path, source: str, *, confirmed: bool) -> None:
     """Write down what was just installed, while the packages are held. Raises `OSError`."""
     entry = _entry(Path(os.path.realpath(directory)), source, confirmed=confirmed)
-    _write(home, {**_record(home).packages, name: entry})
+    known = _record(home)
+    sources = known.sources
+    if confirmed and (identity := _identity(directory)):
+        sources = {**sources, name: identity}
+    _write(home, {**known.packages, name: entry}, sources)
 
 
 def strike(home: str, name: str) -> None:
     """Strike a package out, while the packages are held. Raises `OSError`."""
-    known = {**_record(home).packages}
-    if known.pop(name, None) is not None:
-        _write(home, known)
+    known = _record(home)
+    packages, sources = {**known.packages}, known.sources
+    if name not in sources and (identity := last_source(home, name)):
+        sources = {**sources, name: identity}
+    if packages.pop(name, None) is not None or sources != known.sources:
+        _write(home, packages, sources)
+
+
+def last_source(home: str, name: str) -> str | None:
+    """The identity of the source that the owner installed a name from last, if that is known."""
+    known = _record(home)
+    kept = known.packages.get(name)
+    if name in known.sources or (kept is not None and not kept.confirmed):
+        return known.sources.get(name)
+    return _identity(Path(_root(home)) / name) or None
 
 
 class Adoption:
@@ -139,11 +160,12 @@ def _adopt(home: str) -> None:
             found[name] = _entry(directory, _source(directory), adopted=True)
     with suppress(OSError), held(path.parent):
         if not path.exists():
-            _write(home, found)
+            _write(home, found, {})
 
 
-def _write(home: str, packages: dict[str, PackageRecord]) -> None:
-    data = msgspec.json.format(msgspec.json.encode(Record(packages=packages)), indent=1)
+def _write(home: str, packages: dict[str, PackageRecord], sources: dict[str, str]) -> None:
+    record = Record(packages=packages, sources=sources)
+    data = msgspec.json.format(msgspec.json.encode(record), indent=1)
     write_atomically(Path(home) / RECORD_FILE, data + b"\n", 0o600)
 
 
@@ -216,17 +238,23 @@ def _entry(
         for path in _regular_files(directory)
     }
     main = directory / MAIN_FILE
-    text = main.read_text(encoding="utf-8", errors="replace") if main.is_file() else ""
-    return PackageRecord(files, source, parse(text).hosts, adopted, confirmed)
+    document = parse(main.read_text("utf-8", "replace") if main.is_file() else "")
+    names = None if adopted else document.declared_names
+    return PackageRecord(files, source, document.hosts, adopted, confirmed, names)
 
 
-def _source(directory: Path) -> str:
-    """Where a package came from, as `/install` takes it; empty when that is not known."""
+def _identity(directory: Path) -> str:
+    """Where a package says it came from; empty when it does not."""
     try:
         origin = msgspec.json.decode((directory / ORIGIN_FILE).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.DecodeError):
         return ""
-    identity = origin.get("source", "")
+    return origin.get("source", "")
+
+
+def _source(directory: Path) -> str:
+    """Where a package came from, as `/install` takes it; empty when that is not known."""
+    identity = _identity(directory)
     return "" if not identity or identity.startswith("mcp ") else shlex.quote(identity)
 
 

@@ -27,7 +27,7 @@ from stringd.system.files import make_private_directory
 
 if TYPE_CHECKING:
     from stringd.actions.binding import CallArguments
-    from stringd.documents import Action
+    from stringd.documents import Action, Document
     from stringd.runtime.topics.call import Call
     from stringd.runtime.topics.location import Page
 
@@ -57,16 +57,33 @@ def place_of(call: "Call", asked: ActionCall, provenance: Provenance) -> ActionC
     )
 
 
-def stored_names(call: "Call", provenance: Provenance) -> dict[str, str]:
+class StoredNames(NamedTuple):
+    """The user's `$NAMES` as a document sees them: what it may use, and what it is not given."""
+
+    usable: dict[str, str]
+    withheld: dict[str, str]
+
+
+def stored_names(call: "Call", document: "Document", provenance: Provenance) -> StoredNames:
     """The `$NAMES` of the user that a document may use.
 
-    What an app's topic keeps is for that app alone, whatever else is opened there.
+    What an app's topic keeps is for that app alone, whatever else is opened there. Of what is
+    stored for all, an app gets what it declares.
     """
     home, topic = call.session.user.home, call.session.topic
     if capabilities(provenance).names == "none":
-        return {}
-    own = topic.type == "app" and topic.name.partition(":")[0] == app_of(provenance)
-    return scopes.visible(home, topic) if own else scopes.shared(home)
+        return StoredNames({}, {})
+    in_own_topic = topic.type == "app" and topic.name.partition(":")[0] == app_of(provenance)
+    own = scopes.own(home, topic) if in_own_topic else {}
+    shared = scopes.shared(home)
+    withheld: dict[str, str] = {}
+    if isinstance(provenance, InstalledApp) and provenance.names is not None:
+        declared = {*provenance.names, *document.declared_names}
+        withheld = {
+            name: value for name, value in shared.items() if name not in declared | own.keys()
+        }
+    usable = {name: value for name, value in shared.items() if name not in withheld}
+    return StoredNames(usable | own, withheld)
 
 
 def _names(call: "Call", asked: ActionCall, provenance: Provenance) -> Names:
@@ -75,11 +92,13 @@ def _names(call: "Call", asked: ActionCall, provenance: Provenance) -> Names:
     context = {"ARGS": asked.arguments.text}
     if capabilities(provenance).names != "none":
         context |= _whereabouts(call, asked.page, make_work=_uses_work_directory(asked.action))
+    stored = stored_names(call, document, provenance)
     return Names(
         held,
         context,
-        {**asked.defaults, **stored_names(call, provenance)},
+        {**asked.defaults, **stored.usable},
         frozenset({*document.requires, *(each.name for each in document.env)}),
+        stored.withheld,
     )
 
 

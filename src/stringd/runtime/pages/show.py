@@ -153,5 +153,5 @@ def missing_variables(call: "Call", page: Page) -> list[str]:
         return []
     if capabilities(page.provenance).names == "none":
         return []
-    held = stored_names(call, page.provenance)
+    held = stored_names(call, page.document, page.provenance).usable
     return [name for name in wanted if name not in held]

@@ -157,7 +157,9 @@ async def with_web_parts(call: "Call", page: Page) -> Page:
     """
     if not may_have_web_parts(page):
         return page
-    network = PartsNetwork(page.provenance, stored_names(call, page.provenance))
+    network = PartsNetwork(
+        page.provenance, stored_names(call, page.document, page.provenance).usable
+    )
     source = PageSource(call, may_be_private=True, judges=(network,))
     document = page.document
     wanted = [(name, path) for name, path in document.menus.items() if is_web(path)][:MAX_MENUS]
