@@ -27,7 +27,7 @@ from stringd.runtime.packages.installed import (
     register,
     unregister,
 )
-from stringd.runtime.packages.stored_names import Choice, settle_names
+from stringd.runtime.packages.stored_names import Choice, NamesClaim, settle_names
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.system.files import held, make_private_directory, write_atomically
 
@@ -157,7 +157,25 @@ def check_free(home: str, package: Package) -> None:
     """
     with _alone(home):
         check_collision(home, package)
-        settle_names(home, package)
+        _settle_names(home, package)
+
+
+def _settle_names(home: str, package: Package) -> None:
+    if not package.confirmed:
+        # Without the owner's word it gets none in any case.
+        return
+    renamed = f"/install {package.again} --as {package.name}-2"
+    settle_names(
+        home,
+        NamesClaim(
+            package.name,
+            package.label,
+            package.origin.identity,
+            package.again,
+            None if package.origin.again else renamed,
+            package.names,
+        ),
+    )
 
 
 def package_directory(home: str, name: str) -> Path:
@@ -233,7 +251,7 @@ def _staged(home: str, package: Package, fill: Callable[[Path], None]) -> Path:
     """Build the package aside, then put it into place in one step."""
     with _alone(home):
         check_collision(home, package)
-        settle_names(home, package)
+        _settle_names(home, package)
         return _put_into_place(home, package, fill)
 
 

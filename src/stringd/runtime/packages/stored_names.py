@@ -7,41 +7,51 @@ whether it may have them.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages import record
 from stringd.runtime.variables.json_file import read_object
 from stringd.runtime.variables.scopes import APPS
 
-if TYPE_CHECKING:
-    from stringd.runtime.packages.install import Package
-
 Choice = Literal["keep", "forget"]
 _FILE: Final = "env.json"
 
 
-def settle_names(home: str, package: "Package") -> None:
+class NamesClaim(NamedTuple):
+    """Who would find the `$NAMES` stored for a name: a package and its source."""
+
+    name: str
+    label: str
+    identity: str
+    again: str
+    """What `/install` takes to install it."""
+    renamed: str | None
+    """What `/install` takes to install it under another name, if it can."""
+    choice: Choice | None
+    """What the owner said about names of another package."""
+
+
+def settle_names(home: str, claim: NamesClaim) -> None:
     """Make sure that stored `$NAMES` are this package's to have. Raises `CommandError`.
 
     Called while the packages are held, before anything of the package is started or written.
     """
-    if not package.confirmed or not any(_files(home, package.name)):
-        # Without the owner's word it gets none in any case.
+    if not any(_files(home, claim.name)):
         return
-    before = record.last_source(home, package.name)
-    if before is None or before == package.origin.identity or package.names == "keep":
+    before = record.last_source(home, claim.name)
+    if before is None or before == claim.identity or claim.choice == "keep":
         return
-    if package.names == "forget":
-        for path in _files(home, package.name):
+    if claim.choice == "forget":
+        for path in _files(home, claim.name):
             path.unlink(missing_ok=True)
         return
-    rename = "" if package.origin.again else f"\nInstall it as another: --as {package.name}-2"
+    rename = f"\nInstall it under another name: {claim.renamed}" if claim.renamed else ""
     raise CommandError(
         "CONFLICT",
-        f"$NAMES are stored for {package.label}, and they were set for another package: {before}"
-        f"{rename}\nOr let it have them: /install --keep-names {package.again}"
-        f"\nOr delete them: /install --forget-names {package.again}",
+        f"$NAMES are stored for {claim.label}, and they were set for another package: {before}"
+        f"{rename}\nOr let it have them: /install --keep-names {claim.again}"
+        f"\nOr delete them: /install --forget-names {claim.again}",
     )
 
 
