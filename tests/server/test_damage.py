@@ -5,10 +5,13 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 from websockets.sync.client import connect
 
+from stringd.runtime.topics.undo_store import UndoRecord
+from stringd.server.damage import DamageCheck
 from tests.runs.support import scripted, sequential, strategy
 from tests.support.commands import run
 from tests.support.daemon import Daemon
@@ -69,6 +72,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (data / "cache" / "models-catalog.json").write_text('{"fetchedAt": 1, "data": {}}', "utf-8")
     # It says where the directory was made, and this one is copied.
     (data / "made-here.json").unlink()
+    home = daemon.home
+    undo = data / "undo" / "u" / "file%3Amain" / "last.json"
+    undo.parent.mkdir(parents=True)
+    step = UndoRecord(1, "u", "file:main", "/x", True, "x", None, "0", "2026-01-01")
+    undo.write_bytes(msgspec.json.encode(step))
+    for app in ("a", "a/b"):
+        (home / "apps" / app).mkdir(parents=True)
+        (home / "apps" / app / "env.json").write_text('{"KEY": "value"}', "utf-8")
+    (home / "config.json").write_text('{"env": {"KEY": "value"}}', "utf-8")
+    (home / "packages").mkdir()
+    (home / "packages" / ".installed.json").write_text('{"packages": {}}', "utf-8")
+    (home / "packages" / ".saved.json").write_text('{"page": "0"}', "utf-8")
     trusted = {"trusted": [{"path": "/x", "digest": "sha256:0", "since": "2026-01-01"}]}
     (directory / ".string").mkdir(mode=0o700, exist_ok=True)
     (directory / ".string" / "trust.json").write_text(json.dumps(trusted), "utf-8")
@@ -76,13 +91,21 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def copied(whole: Path, tmp_path: Path) -> Path:
+    """A copy of that machine; its users live in it."""
+    machine = tmp_path / "machine"
+    shutil.copytree(whole, machine, ignore=shutil.ignore_patterns("*.sock"))
+    users = machine / "data" / "users.json"
+    users.write_bytes(users.read_bytes().replace(bytes(whole), bytes(machine)))
+    return machine
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", FILES)
 def test_a_daemon_starts_and_names_what_is_damaged(
     whole: Path, tmp_path: Path, name: str, damage: str
 ) -> None:
-    machine = tmp_path / "machine"
-    shutil.copytree(whole, machine, ignore=shutil.ignore_patterns("*.sock"))
+    machine = copied(whole, tmp_path)
     path = machine / name
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     with Daemon(machine) as daemon:
@@ -93,9 +116,105 @@ def test_a_daemon_starts_and_names_what_is_damaged(
     assert any("damage: " in line and path.name in line for line in daemon.output)
 
 
+QUIET = (
+    "data/homes.json",
+    "data/undo/u/file%3Amain/last.json",
+    "home/config.json",
+    "home/apps/a/env.json",
+    "home/apps/a/b/env.json",
+    "home/packages/.installed.json",
+    "home/packages/.saved.json",
+)
+"""Files that a daemon needs only when somebody asks for what is in them."""
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_a_look_names_what_is_damaged_since_the_last_one(
+    whole: Path, tmp_path: Path, name: str
+) -> None:
+    machine = copied(whole, tmp_path)
+    check = DamageCheck(machine / "data")
+    assert check.look() == []
+    path = machine / name
+    undamaged = path.read_bytes()
+    for damage in DAMAGES.values():
+        path.write_bytes(damage(undamaged))
+        assert [each.path for each in check.look()] == [path]
+    path.write_bytes(undamaged)
+    assert check.look() == []
+
+
+def test_damage_that_happens_while_a_daemon_runs_is_named(whole: Path, tmp_path: Path) -> None:
+    machine = copied(whole, tmp_path)
+    path = machine / "data" / "provider-registry.json"
+    with Daemon(machine) as daemon:
+        path.write_bytes(b"[[")
+        while not (told := request(daemon.port, "GET", "/health").json["damage"]):
+            pass
+        assert str(path) in told[0]
+        with connect(f"ws://127.0.0.1:{daemon.port}/ws", proxy=None) as socket:
+            socket.send(json.dumps({"type": "register_provider", "providerId": "openai"}))
+            assert json.loads(socket.recv())["type"] == "provider_registered"
+        assert json.loads(path.read_bytes()) == ["openai"]
+        kept = path.with_name(f"{path.name}.unreadable")
+        assert kept.read_bytes() == b"[["
+        while str(kept) not in request(daemon.port, "GET", "/health").json["damage"][0]:
+            pass
+    assert any(f"damage: {kept}" in line for line in daemon.output)
+
+
+def test_a_damaged_record_of_packages_is_kept_aside_by_the_next_installation(
+    whole: Path, tmp_path: Path
+) -> None:
+    machine = copied(whole, tmp_path)
+    record = machine / "home" / "packages" / ".installed.json"
+    record.write_bytes(b"{]")
+    with Daemon(machine) as daemon:
+        person = Person(daemon.port, "u", daemon.home)
+        person.put("app.md", "---\nname: new\ntype: app\n---\n# New\n")
+        person.gets("/install app.md")
+    assert record.with_name(".installed.json.unreadable").read_bytes() == b"{]"
+    assert [each.path.name for each in DamageCheck(machine / "data").look()] == [
+        ".installed.json.unreadable"
+    ]
+
+
+def test_a_damaged_list_of_apps_is_not_called_an_empty_one(whole: Path, tmp_path: Path) -> None:
+    machine = copied(whole, tmp_path)
+    path = machine / "home" / "config.json"
+    path.write_bytes(b"{]")
+    with Daemon(machine) as daemon:
+        refused = Person(daemon.port, "u", daemon.home).fails("/open app:a")
+    assert refused.text.startswith("ERROR(LOAD_ERROR): config.json cannot be read")
+    assert path.read_bytes() == b"{]"
+
+
+def test_without_the_record_of_saved_files_none_counts_as_your_own(
+    whole: Path, tmp_path: Path
+) -> None:
+    machine = copied(whole, tmp_path)
+    (machine / "home" / "packages" / ".saved.json").write_bytes(b"{]")
+    canary = tmp_path / "canary"
+    with Daemon(machine) as daemon:
+        person = Person(daemon.port, "u", daemon.home)
+        person.put("page.md", f"# P\n\n```act.go\nCLI touch {canary}\n```\n")
+        person.gets("/open page.md")
+        assert "stringd trust" in person.fails("/act.go").text
+    assert not canary.exists()
+
+
+def test_a_damaged_choice_of_user_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(b"{]")
+    daemon = Daemon(tmp_path)
+    with daemon:
+        env = {**daemon.child_environment(), "STRINGD_CONFIG": str(path), "STRINGD_USER": ""}
+        done = run("string", "file:main", "/info", env=env)
+    assert f"{path} cannot be read, so you are user default" in done.err
+
+
 def test_an_undamaged_copy_is_not_called_damaged(whole: Path, tmp_path: Path) -> None:
-    machine = tmp_path / "machine"
-    shutil.copytree(whole, machine, ignore=shutil.ignore_patterns("*.sock"))
+    machine = copied(whole, tmp_path)
     daemon = Daemon(machine)
     done = run("stringd", "doctor", "--json", env=daemon.child_environment())
     found = [each for each in json.loads(done.out)["checks"] if each["name"] == "damage"]
@@ -103,8 +222,7 @@ def test_an_undamaged_copy_is_not_called_damaged(whole: Path, tmp_path: Path) ->
 
 
 def test_doctor_and_the_list_of_runs_name_a_damaged_timeline(whole: Path, tmp_path: Path) -> None:
-    machine = tmp_path / "machine"
-    shutil.copytree(whole, machine, ignore=shutil.ignore_patterns("*.sock"))
+    machine = copied(whole, tmp_path)
     path = machine / "data" / "runs" / "r.jsonl"
     path.write_bytes(b"nothing of it\n")
     with Daemon(machine) as daemon:

@@ -96,7 +96,12 @@ def chosen_user() -> str:
     try:
         held = json.loads(data)
     except ValueError:
-        return "default"
+        held = None
+    if not isinstance(held, dict):
+        sys.stderr.write(
+            f"string: {config_path()} cannot be read, so you are user default. Restore it from a "
+            "backup, or delete it and choose again with: string user use <id>\n"
+        )
     user = held.get("currentUser") if isinstance(held, dict) else None
     return user if isinstance(user, str) and user.strip() else "default"
 

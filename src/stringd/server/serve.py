@@ -25,6 +25,7 @@ from stringd.system.memory import MemoryKeeper, keep_freed_memory
 from stringd.system.processes.orphans import collect_abandoned
 
 if TYPE_CHECKING:
+    from stringd.server.damage import DamageCheck
     from stringd.server.settings import DaemonSettings
 
 logger = logging.getLogger("stringd.server")
@@ -37,6 +38,8 @@ DRAIN_SECONDS: Final = 2.0
 MAX_DESCRIPTORS: Final = 16_384
 """More than all connections and shells need; what we start inherits it, and some programs look
 through every descriptor they might have."""
+DAMAGE_SECONDS: Final = 5.0
+"""How often it is looked for what cannot be read any more."""
 SWEEP_SECONDS: Final = 5.0
 """How often idle and stalled connections are looked for."""
 
@@ -114,13 +117,16 @@ async def _serve(
         factory = partial(connection, app, reception.unix)
         servers.append(await loop.create_unix_server(factory, sock=unix.listener))
     memory = MemoryKeeper()
+    watcher: asyncio.Task[None] | None = None
     sweeper = loop.create_task(_sweep(crowd, memory))
     log.info("server.start", port=settings.port)
     try:
         ready(app)
         await app.runs.start()
         await _announce_walls()
-        await _announce_damage(app, settings.data_dir)
+        check = await asyncio.to_thread(_damage_check, settings.data_dir)
+        await _announce_damage(app, check)
+        watcher = loop.create_task(_watch_damage(app, check))
         # What is loaded now stays: the collector need not look at it again with every request.
         gc.freeze()
         memory.look(crowd.load)
@@ -132,6 +138,8 @@ async def _serve(
         if unix is not None:
             unix.close()
         sweeper.cancel()
+        if watcher is not None:
+            watcher.cancel()
         # Runs end before their watchers' sockets do, so that everyone hears how they ended.
         await app.runs.stop()
         await _drain(app, crowd)
@@ -152,14 +160,29 @@ async def _announce_walls() -> None:
         )
 
 
-async def _announce_damage(app: App, data_dir: Path) -> None:
-    """Say what cannot be read, in the log and to whoever asks how the daemon is."""
-    from stringd.server.damage import examine
+def _damage_check(data_dir: Path) -> "DamageCheck":
+    from stringd.server.damage import DamageCheck  # with the runs room, after the first answer
 
-    found = await asyncio.to_thread(examine, data_dir)
-    app.damage = [each.sentence for each in found]
+    return DamageCheck(data_dir)
+
+
+async def _announce_damage(app: App, check: "DamageCheck") -> None:
+    """Say what cannot be read, in the log and to whoever asks how the daemon is."""
+    before = app.damage
+    app.damage = [each.sentence for each in await asyncio.to_thread(check.look)]
     for sentence in app.damage:
-        logger.warning("damage: %s", sentence)
+        if sentence not in before:
+            logger.warning("damage: %s", sentence)
+
+
+async def _watch_damage(app: App, check: "DamageCheck") -> None:
+    while True:
+        await asyncio.sleep(DAMAGE_SECONDS)
+        try:
+            await _announce_damage(app, check)
+        except Exception:
+            # What it looks at is damaged in ways nobody thought of; the next look may succeed.
+            logger.exception("looking for damage failed")
 
 
 def _unix_socket(path: Path | None) -> UnixSocket | None:

@@ -83,8 +83,11 @@ class FileVault:
     def load(self) -> bytes:
         try:
             return self._path.read_bytes()
-        except OSError:
+        except FileNotFoundError:
             return b""
+        except OSError as error:
+            # Not empty: what is written now would take the place of what is there.
+            raise VaultError(f"cannot read {self._path}: {error.strerror}") from error
 
     def save(self, content: bytes) -> None:
         make_private_directory(self._path.parent)

@@ -22,6 +22,7 @@ from stringd.runs.models.credentials import (
     FileVault,
     KeyringVault,
     Vault,
+    VaultError,
     secret_of,
 )
 from stringd.runs.models.live import Lister
@@ -169,13 +170,20 @@ class ProviderDirectory:
         self.credentials.save(provider_id, credential)
 
     def register(self, provider_id: str) -> None:
-        """Raises `RefusedError` for a provider nobody knows."""
+        """Raises `RefusedError`, for a provider nobody knows too."""
         if provider_id not in self._ids():
             raise RefusedError("NOT_FOUND", f"Provider not found: {provider_id}")
-        self._registered.add(provider_id)
+        try:
+            self._registered.add(provider_id)
+        except VaultError as error:
+            raise RefusedError("INTERNAL_ERROR", str(error)) from None
 
     def unregister(self, provider_id: str) -> None:
-        self._registered.remove(provider_id)
+        """Raises `RefusedError`."""
+        try:
+            self._registered.remove(provider_id)
+        except VaultError as error:
+            raise RefusedError("INTERNAL_ERROR", str(error)) from None
 
     def _ids(self) -> list[str]:
         own = [each for each in self.credentials.kept() if self.access(each) is not None]
@@ -250,17 +258,31 @@ class _Registered:
 
     def ids(self) -> list[str]:
         try:
-            return msgspec.json.decode(self._vault.load() or b"[]", type=list[str])
-        except msgspec.DecodeError:
+            return self._kept()
+        except (VaultError, msgspec.DecodeError, UnicodeDecodeError):
+            # Named by whoever looks for damage.
             return []
 
     def add(self, provider_id: str) -> None:
-        self._vault.save(msgspec.json.encode(sorted({*self.ids(), provider_id})))
+        """Raises `VaultError` or `OSError`."""
+        self._vault.save(msgspec.json.encode(sorted({*self._readable(), provider_id})))
 
     def remove(self, provider_id: str) -> None:
-        known = self.ids()
+        """Raises `VaultError` or `OSError`."""
+        known = self._readable()
         if provider_id in known:
             self._vault.save(msgspec.json.encode([each for each in known if each != provider_id]))
+
+    def _readable(self) -> list[str]:
+        """What is kept; it is about to be rewritten, so what cannot be read is put aside."""
+        try:
+            return self._kept()
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._vault.put_aside()
+            return []
+
+    def _kept(self) -> list[str]:
+        return msgspec.json.decode(self._vault.load() or b"[]", type=list[str])
 
 
 def _available(model: ModelInfo) -> AvailableModel:

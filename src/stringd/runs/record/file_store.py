@@ -26,6 +26,7 @@ from stringd.runs.record.events import (
 from stringd.runs.record.views import overview
 from stringd.system.append_files import MAX_OPEN, AppendFiles
 from stringd.system.clock import timestamp
+from stringd.system.damage import put_aside
 from stringd.system.files import make_private_directory, write_atomically
 from stringd.wire.runs.types import RunOverview
 
@@ -159,18 +160,21 @@ class FileRunStore:
         last = _last_frame(self._broadcasts(run_id))
         return last[0] if last else 0
 
-    def overviews(self) -> list[RunOverview]:
-        found = (self._overview(path) for path in self._directory.glob("*.jsonl"))
+    def overviews(self, unchanged_since: float | None = None) -> list[RunOverview]:
+        """All of them; those of files that changed since a moment are as they were read before."""
+        found = (self._overview(path, unchanged_since) for path in self._directory.glob("*.jsonl"))
         known = [each for each in found if each is not None]
         return sorted(known, key=lambda each: each.started_at, reverse=True)
 
-    def _overview(self, path: Path) -> RunOverview | None:
+    def _overview(self, path: Path, unchanged_since: float | None = None) -> RunOverview | None:
         try:
             stat = path.stat()
         except OSError:
             return None
         mark = (stat.st_mtime_ns, stat.st_size)
         known = self._overviews.get(path.stem)
+        if unchanged_since is not None and stat.st_mtime > unchanged_since:
+            return known.overview if known is not None else None
         if known is None or known.mark != mark:
             known = _Known(mark, self._read_overview(path, stat.st_mtime))
             self._overviews[path.stem] = known
@@ -231,7 +235,10 @@ class FileRunStore:
     def save_selection(self, run_id: str, server_ids: list[str]) -> None:
         make_private_directory(self._directory)
         content = msgspec.json.encode({"enabledMcpServerIds": server_ids})
-        write_atomically(self._selection(run_id), content, 0o600)
+        path = self._selection(run_id)
+        if path.exists() and self.selection(run_id) is None:
+            put_aside(path)
+        write_atomically(path, content, 0o600)
 
     def drop_selection(self, run_id: str) -> None:
         self._selection(run_id).unlink(missing_ok=True)

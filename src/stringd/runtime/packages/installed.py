@@ -6,7 +6,7 @@ from typing import Final, Literal
 import msgspec
 
 from stringd.runtime.errors import CommandError
-from stringd.runtime.variables.json_file import changing
+from stringd.runtime.variables.json_file import changing, read_object
 
 Kind = Literal["app", "tool"]
 KINDS: Final[tuple[Kind, ...]] = ("app", "tool")
@@ -68,7 +68,11 @@ def _path(home: str) -> Path:
 
 
 def not_installed(home: str, kind: Kind, name: str) -> CommandError:
-    """The refusal for a package nobody installed, with what there is."""
+    """The refusal for a package nobody installed, with what there is; or what hides them all.
+
+    Raises `CommandError` when the file that lists them is damaged.
+    """
+    read_object(_path(home))
     noun = kind.capitalize()
     known = ", ".join(sorted(installed(home, kind)))
     listing = (

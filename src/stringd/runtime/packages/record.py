@@ -22,6 +22,7 @@ from stringd.runtime.packages.installed import KINDS, MAIN_FILE, ORIGIN_FILE, PA
 from stringd.runtime.topics.location import path_of
 from stringd.runtime.variables.json_file import changing
 from stringd.system.clock import timestamp
+from stringd.system.damage import put_aside
 from stringd.system.files import held, write_atomically
 from stringd.system.safe_open import read_file
 
@@ -166,7 +167,14 @@ def _adopt(home: str) -> None:
 def _write(home: str, packages: dict[str, PackageRecord], sources: dict[str, str]) -> None:
     record = Record(packages=packages, sources=sources)
     data = msgspec.json.format(msgspec.json.encode(record), indent=1)
-    write_atomically(Path(home) / RECORD_FILE, data + b"\n", 0o600)
+    path = Path(home) / RECORD_FILE
+    try:
+        msgspec.json.decode(path.read_bytes(), type=Record)
+    except FileNotFoundError:
+        pass
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        put_aside(path)
+    write_atomically(path, data + b"\n", 0o600)
 
 
 def _root(home: str) -> str:

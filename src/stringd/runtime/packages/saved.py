@@ -26,11 +26,13 @@ def keep_saved(home: str, real: str, data: bytes) -> None:
 
 
 def is_saved(home: str, real: str, digest: str) -> bool:
-    """Whether a file of the home still is what an answer put there."""
-    return _read(home).get(real.removeprefix(f"{home}/")) == digest
+    """Whether a file of the home still is what an answer put there, or may be."""
+    known = _read(home)
+    return known is None or known.get(real.removeprefix(f"{home}/")) == digest
 
 
-def _read(home: str) -> dict[str, object]:
+def _read(home: str) -> dict[str, object] | None:
+    """What was saved; None when that cannot be read."""
     path = Path(home) / SAVED_FILE
     try:
         status = path.stat()
@@ -38,6 +40,8 @@ def _read(home: str) -> dict[str, object]:
         known = _known.get(home)
         if known is None or known[0] != mark:
             known = _known[home] = (mark, read_object(path))
-    except (OSError, CommandError):
+    except FileNotFoundError:
         return {}
+    except (OSError, CommandError):
+        return None
     return known[1]
