@@ -22,7 +22,6 @@ DAEMON_HOME: Final = "~/.string/daemon"
 
 EXTRAS: Final = {
     "keyring": "keyring",
-    "providers": "pydantic_ai",
     "tui": "rich",
 }
 

@@ -352,19 +352,6 @@ async def test_an_answer_that_lists_no_models_is_told_in_words(
     assert (ollama["modelsSource"], ollama["models"]) == ("error", [])
 
 
-async def test_the_first_use_says_that_it_is_loading_and_later_ones_do_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    source = strategy(
-        sequential("a", "b"), a={"model": "openai/gpt-4o"}, b={"model": "openai/gpt-4o"}
-    )
-    messages, _ = await run(monkeypatch, tmp_path, source, servers.openai_text("x"))
-    said = [record.message for record in caplog.records if "loading" in record.message]
-    assert said == ["loading the model libraries for openai; this happens once"]
-    assert notes(messages) == [said[0], None]
-    assert kinds(messages)[2:6] == ["a:step-start", "a:text", "a:output", "a:done"]
-
-
 def notes(messages: list[Json]) -> list[str | None]:
     """What each round-trip said of its delay when it began."""
     events = [m["event"] for m in messages if m["type"] == "agent_streaming"]

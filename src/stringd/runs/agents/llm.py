@@ -114,6 +114,7 @@ class LlmBody:
         self.parts = parts
         self._definition = definition
         self._name = model
+        self._kept: dict[str, Any] = {}
 
     async def answer(self, call: AgentTurn) -> AgentAnswer:
         model = self.parts.models.resolve(self._name, self._definition)
@@ -191,6 +192,7 @@ class LlmBody:
             options=self._definition.model_options,
             provider_options=self._definition.provider_options,
             output_schema=self._definition.output_schema,
+            kept=self._kept,
         )
 
 

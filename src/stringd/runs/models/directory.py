@@ -5,12 +5,13 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
 from stringd.net.addresses import classify
+from stringd.net.streams import StreamClient
 from stringd.runs.errors import ModelError, RefusedError
 from stringd.runs.models import live
 from stringd.runs.models.catalog import Catalog, price_of
@@ -34,12 +35,12 @@ from stringd.runs.models.providers import (
     CredentialType,
     KnownProvider,
 )
-from stringd.runs.models.remote import Library, RemoteModel
+from stringd.runs.models.remote import RemoteModel
+from stringd.runs.models.wires.anthropic import AnthropicWire
+from stringd.runs.models.wires.openai import OpenAiWire
+from stringd.runs.models.wires.wire import Wire
 from stringd.system.provider_keys import with_provider_keys
 from stringd.wire.runs.catalog import AvailableModel, ModelInfo, ProviderInfo
-
-if TYPE_CHECKING:
-    from stringd.runs.models.pydantic_ai.clients import TheirModel
 
 _DEMO_MODELS: Final = ("echo", "script")
 # What a renewal computes takes less; a network it only waits for may be left behind.
@@ -64,10 +65,9 @@ class ProviderDirectory:
         self._catalog_url = catalog_url
         self.catalog = Catalog(self._cache)
         self._registered = _Registered(FileVault(data_dir / "provider-registry.json"))
-        self._library = Library()
+        self._client = StreamClient()
         self._renewal: threading.Thread | None = None
         self._renewal_due = 0.0
-        self._built: dict[tuple[Access, str], TheirModel] = {}
 
     def renew_catalog(self) -> threading.Thread | None:
         """Fetch a newer catalog in the background, where one may be fetched and is due."""
@@ -109,7 +109,7 @@ class ProviderDirectory:
         if access is None:
             raise ModelError(_no_credential(provider_id))
         if not (access.key.isascii() and access.key.isprintable()):
-            # Libraries quote in their errors what they could not send.
+            # An error about a header may quote what could not be sent.
             raise ModelError(
                 f'Provider resolution failed for "{provider_id}": '
                 "its credential holds characters that cannot be sent in a header."
@@ -117,9 +117,8 @@ class ProviderDirectory:
         info = self.catalog.model(provider_id, setup.model_id)
         return RemoteModel(
             f"{provider_id}/{setup.model_id}",
-            lambda: self._theirs(access, setup.model_id),
-            self._library,
-            family=access.family,
+            _wire(access, setup.model_id),
+            self._client,
             options=setup.options,
             mask=self.credentials.mask,
             context_window=_number(info.context_window) if info else None,
@@ -146,25 +145,12 @@ class ProviderDirectory:
         given = self._environ.get(known.variable, "").strip() if known.variable else ""
         return _completed(given, known) if given else known.base_url
 
-    def _theirs(self, access: Access, model_id: str) -> "TheirModel":
-        """The library's model, kept: its connections are worth reusing."""
-        kept = self._built.get((access, model_id))
-        if kept is None:
-            from stringd.runs.models.pydantic_ai.clients import build
-
-            kept = self._built[access, model_id] = build(access, model_id)
-        return kept
-
     async def close(self) -> None:
         """Close every connection, and let a renewal end if it does so soon."""
         if self._renewal is not None:
             # A process that ends while a thread reads certificates crashes.
             await asyncio.to_thread(self._renewal.join, _RENEWAL_SECONDS)
-        built, self._built = self._built, {}
-        if built:
-            from stringd.runs.models.pydantic_ai.clients import close
-
-            await close(built.values())
+        await self._client.close()
 
     def save_credential(self, provider_id: str, credential: Credential) -> None:
         self.credentials.save(provider_id, credential)
@@ -296,6 +282,11 @@ def _no_credential(provider_id: str) -> str:
     return f'No credential found for provider "{provider_id}". {way}.'
 
 
+def _wire(access: Access, model_id: str) -> Wire:
+    form = AnthropicWire if access.family == "anthropic" else OpenAiWire
+    return form(access, model_id)
+
+
 def _custom_access(credential: Credential | None) -> Access | None:
     """A provider of the owner's own: an OpenAI-compatible server at an address they gave."""
     data = credential.data if isinstance(credential, CustomData) else {}
@@ -306,7 +297,7 @@ def _custom_access(credential: Credential | None) -> Access | None:
 
 
 def _completed(url: str, known: KnownProvider) -> str:
-    """An address as the library wants it: one adds the version itself, Ollama's has none."""
+    """An address as requests want it: one adds the version itself, Ollama's has none."""
     url = url.rstrip("/")
     if known.family == "anthropic":
         return url.removesuffix("/v1")

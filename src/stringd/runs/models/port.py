@@ -121,7 +121,12 @@ class ToolOffer(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One round-trip. `turn` counts the agent's earlier round-trips, across restarts too."""
+    """One round-trip. `turn` counts the agent's earlier round-trips, across restarts too.
+
+    `kept` is the same for all requests of one agent, for what a model need not build again.
+    Messages do not change once they were in a request; the conversation is only appended to,
+    or replaced.
+    """
 
     agent_name: str
     system: str | None
@@ -131,6 +136,7 @@ class ModelRequest:
     options: Mapping[str, float] = field(default_factory=dict)
     provider_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     output_schema: Mapping[str, Any] | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
 
 
 class Price(NamedTuple):

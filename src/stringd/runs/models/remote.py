@@ -1,12 +1,12 @@
-"""A model behind HTTP, on our port: loaded on first use, asked again when that may help."""
+"""A model behind HTTP, on our port: asked again when that may help."""
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stringd.net.streams import StreamClient
 from stringd.runs.errors import ModelError
 from stringd.runs.models.port import Delayed, ModelEvent, ModelRequest, Price
 from stringd.runs.models.retries import (
@@ -16,56 +16,21 @@ from stringd.runs.models.retries import (
     tries_again,
     worth_retrying,
 )
-
-if TYPE_CHECKING:
-    from stringd.runs.models.providers import Family
-    from stringd.runs.models.pydantic_ai.clients import TheirModel
+from stringd.runs.models.wires.exchange import ProviderFailure, exchange
+from stringd.runs.models.wires.wire import Wire
 
 log = logging.getLogger(__name__)
 
 
-class Library:
-    """The model libraries: imported once for each family, in a thread, and said so."""
-
-    def __init__(self) -> None:
-        self._lock: asyncio.Lock | None = None
-        self._loaded: set[str] = set()
-
-    def delay(self, family: "Family") -> str | None:
-        """Why the next use takes longer, or None."""
-        if family in self._loaded:
-            return None
-        return f"loading the model libraries for {family}; this happens once"
-
-    async def load(self, family: "Family") -> None:
-        """Raises `ImportError`."""
-        self._lock = self._lock or asyncio.Lock()
-        async with self._lock:
-            why = self.delay(family)
-            if why is not None:
-                # A warning: whoever watches the daemon should see why this answer takes longer.
-                log.warning("%s", why)
-                await asyncio.to_thread(_import, family)
-                self._loaded.add(family)
-
-
-def _import(family: "Family") -> None:
-    import_module("stringd.runs.models.pydantic_ai.exchange")
-    from stringd.runs.models.pydantic_ai.clients import load
-
-    load(family)
-
-
 class RemoteModel:
-    """`build` makes the library's model; `mask` takes secrets out of texts."""
+    """`wire` is how it is asked; `mask` takes secrets out of texts."""
 
     def __init__(
         self,
         name: str,
-        build: Callable[[], "TheirModel"],
-        library: Library,
+        wire: Wire,
+        client: StreamClient,
         *,
-        family: "Family",
         options: Mapping[str, Any],
         mask: Callable[[str], str],
         context_window: int | None = None,
@@ -76,22 +41,16 @@ class RemoteModel:
         self.max_input_tokens = max_input_tokens
         self.price = price
         self._name = name
-        self._build = build
-        self._library = library
-        self._family = family
+        self._wire = wire
+        self._client = client
         self._options = dict(options)
         self._mask = mask
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        if (why := self._library.delay(self._family)) is not None:
-            yield Delayed(why)
-        model = await self._ready()
-        from stringd.runs.models.pydantic_ai.exchange import ProviderFailure, exchange
-
         retries = tries_again(request.options.get("maxRetries", DEFAULT_RETRIES))
         for attempt in range(retries + 1):
             try:
-                answer = exchange(model, request, self._options, self._name)
+                answer = exchange(self._client, self._wire, request, self._options, self._name)
                 async with aclosing(answer) as events:
                     async for event in events:
                         yield event
@@ -108,16 +67,6 @@ class RemoteModel:
                 log.warning("%s; asking again in %.1f s", message, wait)
                 yield Delayed(f"{message}; asking again in {wait:.1f} s")
                 await asyncio.sleep(wait)
-
-    async def _ready(self) -> "TheirModel":
-        try:
-            await self._library.load(self._family)
-            return self._build()
-        except ImportError as error:
-            raise ModelError(
-                f'Provider resolution failed for "{self._name.partition("/")[0]}": {error}. '
-                'Install it with: pip install "stringd[providers]"'
-            ) from None
 
 
 def _given_up(message: str, attempt: int) -> str:

@@ -1,1 +1,0 @@
-"""Everything that imports the model library."""
