@@ -10,6 +10,8 @@ INSTALL := $(BIN)/pip install -q --disable-pip-version-check -c requirements.loc
 WORKERS ?= 4
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
 ROOM ?=
+# Without compiled files every program a test starts compiles the whole package first.
+unexport PYTHONDONTWRITEBYTECODE
 ROUNDS ?= 10
 
 .PHONY: run test quick check format bench soak stress docs picture lock hooks clean

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from stringd.runtime.topics.undo_store import UndoRecord
 from stringd.server.damage import DamageCheck
 from tests.runs.support import scripted, sequential, strategy
 from tests.support.commands import run
-from tests.support.daemon import Daemon
+from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.http import request
 from tests.support.person import Person
 
@@ -32,17 +33,12 @@ DAMAGES: dict[str, Damage] = {
     "not UTF-8": lambda content: b"\xff\xfe" + content,
     "cut at the front": lambda content: content[5:],
 }
-FILES = (
-    "data/users.json",
-    "data/sessions.db",
-    "data/credentials.json",
-    "data/provider-registry.json",
-    "data/cache/models-catalog.json",
-    "data/runs/r.jsonl",
-    "data/runs/r.config.json",
-    "data/runs/other.jsonl",
-    ".string/trust.json",
-)
+# Those damaged together have different readers, so that none hides what another does.
+FILES = {
+    "users": ("data/users.json", "data/credentials.json", "data/runs/r.jsonl"),
+    "sessions": ("data/sessions.db", "data/provider-registry.json", "data/runs/r.config.json"),
+    "trust": (".string/trust.json", "data/cache/models-catalog.json", "data/runs/other.jsonl"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -101,19 +97,24 @@ def copied(whole: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("names", FILES.values(), ids=FILES)
 def test_a_daemon_starts_and_names_what_is_damaged(
-    whole: Path, tmp_path: Path, name: str, damage: str
+    whole: Path, tmp_path: Path, names: tuple[str, ...], damage: str
 ) -> None:
     machine = copied(whole, tmp_path)
-    path = machine / name
-    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    paths = [machine / name for name in names]
+    for path in paths:
+        path.write_bytes(DAMAGES[damage](path.read_bytes()))
     with Daemon(machine) as daemon:
-        while not (told := request(daemon.port, "GET", "/health").json["damage"]):
-            pass
-        assert str(path) in told[0], told
+        deadline = time.monotonic() + WAIT_SECONDS
+        while len(told := request(daemon.port, "GET", "/health").json["damage"]) < len(paths):
+            assert time.monotonic() < deadline, told
+        for path in paths:
+            assert sum(str(path) in each for each in told) == 1, told
+        assert len(told) == len(paths), told
         assert request(daemon.port, "GET", "/users").json["users"][0]["id"] == "u"
-    assert any("damage: " in line and path.name in line for line in daemon.output)
+    for path in paths:
+        assert any("damage: " in line and path.name in line for line in daemon.output)
 
 
 QUIET = (
