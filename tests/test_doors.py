@@ -61,12 +61,18 @@ def test_only_the_network_room_resolves_names() -> None:
     assert offenders(frozenset(("getaddrinfo", "gethostbyname")), RESOLVERS) == []
 
 
+def test_only_the_network_room_asks_the_web() -> None:
+    askers = ("urlopen", "urlretrieve", "build_opener", "HTTPConnection", "HTTPSConnection")
+    assert offenders(frozenset(askers), RESOLVERS) == []
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
         ("import os\nos.fork()", "os.fork"),
         ("from asyncio import create_subprocess_exec as run", "asyncio.create_subprocess_exec"),
         ("loop.getaddrinfo('x', 1)", "loop.getaddrinfo"),
+        ("from urllib.request import urlopen", "urllib.request.urlopen"),
     ],
 )
 def test_the_look_finds_what_it_looks_for(tmp_path: Path, text: str, found: str) -> None:

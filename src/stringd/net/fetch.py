@@ -7,9 +7,10 @@ that address.
 """
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import urljoin, urlsplit
 
 from stringd.net.addresses import Reach, Resolved, classify, resolve
@@ -250,6 +251,27 @@ class Fetcher:
         # Every request stands for itself: what one server sets, no other call sends.
         self._client.cookies.clear()
         return self._client
+
+
+def fetch_in_this_thread(request: FetchRequest) -> Fetched:
+    """Fetch without a running event loop, in a thread nobody waits for. Raises `FetchError`."""
+
+    async def fetched() -> Fetched:
+        fetcher = Fetcher()
+        try:
+            return await fetcher.fetch(request)
+        finally:
+            await fetcher.close()
+
+    with asyncio.Runner(loop_factory=_ThreadLoop) as runner:
+        return runner.run(fetched())
+
+
+class _ThreadLoop(asyncio.SelectorEventLoop):
+    """Looks names up in its own thread: a process that ends waits for those of an executor."""
+
+    async def getaddrinfo(self, *where: Any, **how: Any) -> Any:
+        return socket.getaddrinfo(*where, **how)
 
 
 def normalised(url: str) -> str:

@@ -105,7 +105,7 @@ async def catalog_server(tmp_path: Path, body: bytes, **how: Any) -> tuple[Json 
 
 
 async def joined(thread: Thread) -> None:
-    await asyncio.to_thread(thread.join, 20)
+    await asyncio.to_thread(thread.join, WAIT_SECONDS)
     assert not thread.is_alive()
 
 
@@ -147,7 +147,10 @@ async def test_a_refresh_that_fails_changes_nothing(
 
 
 @pytest.mark.anyio
-async def test_a_daemon_does_not_end_in_the_middle_of_a_refresh(tmp_path: Path) -> None:
+async def test_a_daemon_does_not_end_in_the_middle_of_a_refresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stringd.runs.models.directory._RENEWAL_SECONDS", WAIT_SECONDS)
     directory = ProviderDirectory(tmp_path, environ={}, catalog_url="https://127.0.0.1:9/")
     thread = directory.renew_catalog()
     assert thread is not None

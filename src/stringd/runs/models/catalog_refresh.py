@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
+from stringd.net.fetch import FetchError, FetchRequest, fetch_in_this_thread
 from stringd.system.files import make_private_directory, write_atomically
 
 LIFETIME_SECONDS: Final = 24 * 3600
 _FETCH_SECONDS: Final = 5.0
-_MAX_BYTES: Final = 32 * 1024 * 1024
 
 
 def refresh(
@@ -43,25 +43,17 @@ def _is_fresh(cache: Path) -> bool:
 
 def _renew(cache: Path, url: str, providers: Collection[str], renewed: Callable[[], None]) -> None:
     # Whatever fails here (network, disk, their form), the catalog at hand is good enough.
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, FetchError):
         data = {name: entry for name, entry in _fetched(url).items() if name in providers}
         _write(cache, {"fetchedAt": round(time.time() * 1000), "data": data})
         renewed()
 
 
 def _fetched(url: str) -> dict[str, Any]:
-    from http.client import HTTPException
-    from urllib.request import Request, urlopen
-
-    if not url.startswith(("https://", "http://")):
-        raise ValueError(f"not an address of the web: {url}")
-    request = Request(url, headers={"User-Agent": "stringd"})  # noqa: S310  # checked above
-    try:
-        with urlopen(request, timeout=_FETCH_SECONDS) as answer:  # noqa: S310
-            content = answer.read(_MAX_BYTES)
-    except HTTPException as error:
-        raise OSError(str(error)) from None
-    return msgspec.json.decode(content, type=dict[str, Any])
+    answer = fetch_in_this_thread(FetchRequest("GET", url, {}, timeout=_FETCH_SECONDS))
+    if answer.status >= 300 or answer.truncated:
+        raise ValueError(f"HTTP {answer.status} from {answer.url} is not a catalog")
+    return msgspec.json.decode(answer.body, type=dict[str, Any])
 
 
 def _write(cache: Path, content: dict[str, Any]) -> None:

@@ -6,10 +6,10 @@ so that a resumed call continues with the very calls it made before (`record.res
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 from uuid import uuid4
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from stringd.runs.record import events
 from stringd.runs.record.store import RunStore
@@ -32,6 +32,25 @@ class StepPlace:
     agent: str | None
     index: int
     path: str
+
+
+class _StepNames(TypedDict):
+    step_name: str
+    flow_name: str
+    agent_name: str | UnsetType
+    index: int
+    path: str
+
+
+def _named(step: StepPlace) -> _StepNames:
+    """A step as its events name it."""
+    return {
+        "step_name": step.name,
+        "flow_name": step.flow,
+        "agent_name": step.agent or UNSET,
+        "index": step.index,
+        "path": step.path,
+    }
 
 
 class Recorder:
@@ -60,29 +79,10 @@ class Recorder:
         self._store.end(self._run_id, ended)
 
     def step_started(self, step: StepPlace) -> None:
-        self._append(
-            events.StepBegun(
-                ts=timestamp(),
-                step_name=step.name,
-                flow_name=step.flow,
-                agent_name=step.agent or UNSET,
-                index=step.index,
-                path=step.path,
-            )
-        )
+        self._append(events.StepBegun(ts=timestamp(), **_named(step)))
 
     def step_ended(self, step: StepPlace, result: AgentCallResult) -> None:
-        self._append(
-            events.StepEnded(
-                ts=timestamp(),
-                step_name=step.name,
-                flow_name=step.flow,
-                agent_name=step.agent or UNSET,
-                index=step.index,
-                path=step.path,
-                result=result,
-            )
-        )
+        self._append(events.StepEnded(ts=timestamp(), **_named(step), result=result))
 
     def agent_call(self, record: ConversationRecord, path: str) -> None:
         self._append(events.AgentCall(ts=record.created_at, record=record, path=path))

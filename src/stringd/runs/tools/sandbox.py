@@ -12,6 +12,7 @@ from stringd.system.sandbox import (
     Level,
     Network,
     Nothing,
+    SandboxSpec,
     enclose,
     find_available,
     standard_spec,
@@ -57,27 +58,20 @@ class RunSandbox:
 
         `directory` is where it starts; whoever allowed it to be used let it be written to.
         """
-        return await asyncio.to_thread(
-            self._enclose, command, environment, level, network, directory
-        )
 
-    def _enclose(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        level: Level,
-        network: Network,
-        directory: Path,
-    ) -> Enclosed:
-        workspace = dict.fromkeys((self._workspace.resolve(), directory))
-        spec = standard_spec(
+        def enclosed() -> Enclosed:
+            return enclose(self._spec(level, network, directory), command, environment)
+
+        return await asyncio.to_thread(enclosed)
+
+    def _spec(self, level: Level, network: Network, directory: Path) -> SandboxSpec:
+        return standard_spec(
             level,
-            list(workspace),
+            list(dict.fromkeys((self._workspace.resolve(), directory))),
             hide=self._hidden,
             network=network,
             temporary=self._own_temporary(),
         )
-        return enclose(spec, command, environment)
 
     def close(self) -> None:
         """Remove what its commands left in their /tmp."""
