@@ -18,6 +18,7 @@ from stringd.gate.audit import FILE_NAME, verify
 from stringd.gate.callers import HOLD_SECONDS, MAX_PER_CALLER, CallerId, Callers, caller_of
 from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.errors import BusyError, TroubleError
+from stringd.gate.question import Size, compose
 from stringd.gate.refusals import BURST
 from stringd.gate.sudo import find_sudo
 from stringd.gate.surroundings import key_pressers
@@ -135,8 +136,63 @@ def test_a1_a_script_passed_as_an_argument_is_named_as_changeable(home: Path) ->
     with serving(home, human) as desk:
         for words in (["sh", str(script)], ["cat", str(data)], ["env", f"--chdir={script}"]):
             exchange(desk.path, request(words))
-    named = [[weak.path for weak in question.files] for question in human.asked]
+    named = [[weak.path for weak in question.files.named] for question in human.asked]
     assert named == [[str(script)], [], [str(script)]]
+
+
+@proves("GATE-ASK-14")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize(
+    "line", ["#!{}", "#! {} -u", "#!/usr/bin/env {}", "#!/usr/bin/env -S A=1 {}"]
+)
+def test_an_interpreter_that_others_can_change_is_named(home: Path, line: str) -> None:
+    """The text is held, but the system looks its interpreter up when it is started."""
+    interpreter, script = home / "interpreter", home / "script"
+    shutil.copy("/bin/sh", interpreter)
+    os.chown(interpreter, 65534, 65534)
+    script.write_text(f"{line.format(interpreter)}\necho hi\n")
+    script.chmod(0o755)
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
+    with serving(home, human) as desk:
+        exchange(desk.path, request([str(script)]))
+    (question,) = human.asked
+    assert [(weak.path, weak.who) for weak in question.files.named] == [
+        (str(interpreter), "nobody")
+    ]
+
+
+@proves("GATE-ASK-14")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+def test_decoys_do_not_hide_that_more_files_can_change(home: Path) -> None:
+    scripts = [home / f"{number}.sh" for number in range(6)]
+    for path in scripts:
+        path.write_text("echo hi\n")
+        os.chown(path, 65534, 65534)
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
+    with serving(home, human) as desk:
+        exchange(desk.path, request(["sh", *map(str, scripts)]))
+        exchange(desk.path, request(["sh", *map(str, scripts[:5])]))
+    many, few = human.asked
+    assert (len(many.files.named), many.files.more) == (5, True)
+    assert (len(few.files.named), few.files.more) == (5, False)
+    shown = "".join(
+        span.text for page in compose(many, Size(100, 60)) for row in page for span in row
+    )
+    assert "others can change more of them" in shown
+
+
+@proves("GATE-ASK-14")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("form", ["{}", "if={}", "@{}", "--from={}"])
+def test_a_file_that_root_would_copy_is_named_as_changeable(home: Path, form: str) -> None:
+    data = home / "job"
+    data.write_text("text\n")
+    os.chown(data, 65534, 65534)
+    human = Human(decide=lambda _: KeyAnswer(Event.NO))
+    with serving(home, human) as desk:
+        exchange(desk.path, request(["cp", form.format(data), "/nowhere"], privileged=True))
+    (question,) = human.asked
+    assert [weak.path for weak in question.files.named] == [str(data)]
 
 
 @proves("GATE-ASK-12")

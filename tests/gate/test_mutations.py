@@ -87,8 +87,8 @@ MUTANTS = [
     Mutant(
         "C1",
         "gate/sudo.py",
-        '"--", *command]',
-        "*command]",
+        'items()), "--", *command]',
+        "items()), *command]",
         SECURITY + "c1_sudo_reads_no_word_of_a_command_as_its_own",
     ),
     Mutant(

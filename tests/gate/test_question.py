@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from stringd.gate.arguments import ChangeableFiles
 from stringd.gate.display import paint
 from stringd.gate.program import ShownProgram
 from stringd.gate.question import (
@@ -143,7 +144,8 @@ def test_what_others_can_change_is_named_with_who_can() -> None:
     weak = Weakness("/home/alice/bin", "alice")
     program = ShownProgram("tool", "/home/alice/bin/tool", weaknesses=(weak,))
     script = Weakness("/home/alice/deploy.sh", "group staff")
-    asked = Question(validated(valid()), (program,), PEER, "alice", None, (script,))
+    files = ChangeableFiles((script,))
+    asked = Question(validated(valid()), (program,), PEER, "alice", None, files)
     text = shown(asked)
     assert "Caution: alice can change /home/alice/bin; if it changes, nothing is run\n" in text
     assert "Caution: group staff can change /home/alice/deploy.sh until it is used\n" in text

@@ -1,5 +1,6 @@
 """Real sudo, a real password and a real terminal, as an account made for these tests."""
 
+import json
 import os
 import pwd
 import secrets
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 import stringd
+from stringd.gate.audit import FILE_NAME
 from tests.gate.support import PATIENCE, QUESTION, RunningGate, running_gate
 from tests.gate.test_execute import processes_with
 from tests.gate.test_turns import until
@@ -354,6 +356,63 @@ def test_ctrl_c_at_the_password_reaches_the_caller_as_a_failure(account: Account
         again = account.request(gate, "id", "-u")
         approve_with_password(gate, account)
         assert finished(again) == (0, "0\n", "")
+
+
+@proves("GATE-EXE-10")
+@pytest.mark.parametrize("typed", ["\x04", "wrong\n"], ids=["Ctrl-D", "wrong passwords"])
+def test_a_password_that_was_not_given_is_a_failure_and_not_an_end_of_the_command(
+    account: Account, typed: str
+) -> None:
+    account.may("ALL=(ALL) ALL", "!lecture, passwd_tries=1")
+    with account.gate() as gate:
+        asked = account.request(gate, "id", "-u")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        gate.terminal.wait_for("password for")
+        gate.terminal.type(typed)
+        code, out, err = finished(asked)
+        assert (code, out) == (1, "")
+        assert err.startswith("Error: sudo did not run the command: ")
+    assert kept_events(account)[-2:] == ["failed", "ended"]
+
+
+@proves("GATE-EXE-10")
+def test_a_command_that_sudo_does_not_allow_is_a_failure(account: Account) -> None:
+    account.may("ALL=(root) NOPASSWD: /usr/bin/true")
+    with account.gate() as gate:
+        asked = account.request(gate, "id", "-u")
+        gate.terminal.wait_for(AS_ROOT_QUESTION)
+        gate.terminal.type("y")
+        gate.terminal.wait_for("password for")
+        gate.terminal.type(f"{account.password}\n")
+        code, _, err = finished(asked)
+        assert code == 1
+        assert err.startswith("Error: sudo did not run the command: ")
+
+
+@proves("GATE-EXE-10")
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("sudo: 3 incorrect password attempts", 1),
+        ("stringd gate: command changed after approval", 126),
+    ],
+)
+def test_a_command_that_ran_cannot_have_it_recorded_that_it_did_not(
+    account: Account, text: str, status: int
+) -> None:
+    account.may("ALL=(ALL) ALL")
+    with account.gate() as gate:
+        asked = account.request(gate, "sh", "-c", f"echo '{text}' >&2; exit {status}")
+        approve_with_password(gate, account)
+        assert finished(asked) == (status, "", f"{text}\n(exit code: {status})\n")
+    assert kept_events(account)[-2:] == ["finished", "ended"]
+
+
+def kept_events(account: Account) -> list[str]:
+    """What the audit log says happened."""
+    lines = next(account.home.rglob(FILE_NAME)).read_text("utf-8").splitlines()
+    return [json.loads(line)["event"] for line in lines]
 
 
 @proves("GATE-EXE-10")

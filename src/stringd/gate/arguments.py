@@ -1,7 +1,7 @@
-"""Files among a command's arguments that it may run, and that others than root can change.
+"""Files that a command opens by itself, and that others than root can change until then.
 
-The gate holds the program of each stage, but an interpreter opens its script by itself, later. So a
-person has to know that such a file can still change.
+The gate holds the program of each stage, but an interpreter opens its script later, and root's
+commands copy and load what they are given. So a person has to know that such a file can change.
 """
 
 import os
@@ -9,7 +9,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, NamedTuple
 
 from stringd.gate.program import ShownProgram
 from stringd.gate.trust import Weakness, weaknesses
@@ -27,29 +27,39 @@ _RUNS_FILES: Final = re.compile(
 )
 
 
+class ChangeableFiles(NamedTuple):
+    """The first few such files, each once, and whether there are or may be more."""
+
+    named: tuple[Weakness, ...] = ()
+    more: bool = False
+
+
 def changeable_files(
-    pipeline: Sequence[Sequence[str]], programs: Sequence[ShownProgram]
-) -> tuple[Weakness, ...]:
-    """The first few such files, each once."""
-    found: dict[str, Weakness] = {}
+    pipeline: Sequence[Sequence[str]], programs: Sequence[ShownProgram], *, as_root: bool = False
+) -> ChangeableFiles:
+    """Interpreters of the programs themselves, then arguments that may be run.
+
+    For root every file counts: what others can change becomes root's by being copied, too.
+    """
+    found = {weak.path: weak for program in programs for weak in program.interpreters}
     words = 0
     for stage, program in zip(pipeline, programs, strict=True):
         names = {PurePosixPath(stage[0]).name, PurePosixPath(program.real or "").name}
-        runs_any = any(_RUNS_FILES.fullmatch(name) for name in names)
+        runs_any = as_root or any(_RUNS_FILES.fullmatch(name) for name in names)
         for word in stage[1:]:
             words += 1
-            if words > MAX_WORDS or len(found) == MAX_NAMED:
-                return tuple(found.values())
+            if words > MAX_WORDS or len(found) > MAX_NAMED:
+                return ChangeableFiles(tuple(found.values())[:MAX_NAMED], more=True)
             for path in _paths(word):
                 if path not in found and (weak := _weakness(path, runs_any)) is not None:
                     found[path] = weak
-    return tuple(found.values())
+    return ChangeableFiles(tuple(found.values())[:MAX_NAMED], len(found) > MAX_NAMED)
 
 
 def _paths(word: str) -> Iterator[str]:
     """The file a word may name; children run in `/`."""
-    texts = [word, word.partition("=")[2]] if word.startswith("-") else [word]
-    for text in texts:
+    # Also behind `--file=`, `if=` and the sign with which some programs read a file.
+    for text in (word, word.partition("=")[2], word.partition("@")[2]):
         if text and "\0" not in text:
             yield text if text.startswith("/") else f"/{text}"
 

@@ -170,7 +170,7 @@ class Case:
             self._caller.peer,
             account()[0],
             sudo,
-            changeable_files(request.pipeline, programs),
+            changeable_files(request.pipeline, programs, as_root=request.privileged),
             plain,
         )
 

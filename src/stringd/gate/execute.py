@@ -19,12 +19,20 @@ from typing import Final
 
 from stringd.gate.capture import Capture
 from stringd.gate.decide import Permit
+from stringd.gate.display import clipped
 from stringd.gate.environment import plain_environment
 from stringd.gate.errors import AbortedError, TroubleError, os_text
 from stringd.gate.processes import ALL_SIGNALS, QUIET, Child, end
 from stringd.gate.program import ShownProgram
-from stringd.gate.resolve import CHANGED, confirm, executable, resolve, unwritable
-from stringd.gate.sudo import CHANGED_CODE, CHANGED_TEXT, checked_words, sudo_words
+from stringd.gate.resolve import confirm, executable, resolve, unwritable
+from stringd.gate.sudo import (
+    CHANGED_CODE,
+    CHANGED_TEXT,
+    checked_words,
+    refused_by_sudo,
+    sudo_words,
+    would_run,
+)
 from stringd.gate.watch import READABLE, Watch
 from stringd.system.memory import keep_freed_memory
 from stringd.wire.gate import Stage
@@ -36,6 +44,8 @@ INTERRUPT_SECONDS: Final = 5.0
 _PIPE_BYTES: Final = 1_048_576
 # Where a child finds the copy of the text it is to run.
 _COPY: Final = 3
+# Of what sudo says, so much is passed on.
+_SHOWN: Final = 200
 
 Lend = Callable[[int], AbstractContextManager[None]]
 _Actions = Sequence[tuple[int, int, int]]
@@ -107,8 +117,7 @@ class Executor:
         finally:
             pipeline.close()
         outcome = pipeline.outcome(started)
-        if permit.sudo is not None and any(map(_is_changed, outcome.codes, outcome.stderrs)):
-            raise TroubleError(CHANGED)
+        pipeline.check_started(outcome)
         return outcome
 
     def _overrun(self, pipeline: "_Pipeline") -> OverrunError:
@@ -238,6 +247,25 @@ class _Pipeline:
         duration = round((time.monotonic() - started) * 1000)
         return Outcome(codes, self._stdout, tuple(self._stderrs), duration)
 
+    def check_started(self, outcome: Outcome) -> None:
+        """Raise `TroubleError` if root did not get as far as the command.
+
+        What was printed says so, and a command could print it too: it counts only where we see
+        the reason ourselves.
+        """
+        if self._sudo is None:
+            return
+        for program, code, stderr in zip(
+            self._permit.programs, outcome.codes, outcome.stderrs, strict=True
+        ):
+            if not program.is_fixed and _is_changed(code, stderr):
+                confirm(program)
+        if not self.is_single or os.geteuid() == 0 or outcome.stdout.total:
+            return
+        line = refused_by_sudo(outcome.codes[0], outcome.stderrs[0].head)
+        if line and not would_run(self._sudo, self._command(0), self._own_env):
+            raise TroubleError(f"sudo did not run the command: {clipped(line, _SHOWN)}")
+
     def _start_stage(self, index: int, stdin: int) -> int:
         """Start one stage reading from `stdin`, which is closed; the end its output comes from."""
         program = self._permit.programs[index]
@@ -283,11 +311,16 @@ class _Pipeline:
                 setsigmask=[],
                 setsigdef=ALL_SIGNALS,
             )
-        command = [confirm(program), *words[1:]]
-        if not program.is_fixed and program.identity is not None:
-            command = checked_words(program, words)
-        words = sudo_words("sudo", self._request.env, command)
+        words = sudo_words("sudo", self._request.env, self._command(index))
         return self._spawn_in_group(self._sudo, words, actions)
+
+    def _command(self, index: int) -> list[str]:
+        """What sudo is asked to run for a stage."""
+        program, words = self._permit.programs[index], list(self._request.pipeline[index])
+        if not program.is_fixed and program.identity is not None:
+            confirm(program)
+            return checked_words(program, words)
+        return [confirm(program), *words[1:]]
 
     def _spawn_in_group(self, path: str, words: list[str], actions: _Actions) -> int:
         return os.posix_spawn(

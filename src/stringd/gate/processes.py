@@ -61,8 +61,13 @@ def end(children: Iterable[Child], sudo: str | None) -> list[int]:
         if child.ends_within(deadline - time.monotonic()):
             child.reap()
         else:
-            threading.Thread(target=child.reap, daemon=True, name="reaper").start()
+            leave_to_end(child)
     return sorted(survivors)
+
+
+def leave_to_end(child: Child) -> None:
+    """Reap a child whenever it ends; nobody waits for it."""
+    threading.Thread(target=child.reap, daemon=True, name="reaper").start()
 
 
 def _end_all(
@@ -174,4 +179,4 @@ def _kill_as_root(sudo: str, pids: list[int]) -> None:
     if child.ends_within(GRACE_SECONDS):
         child.reap()
     else:
-        threading.Thread(target=child.reap, daemon=True, name="reaper").start()
+        leave_to_end(child)

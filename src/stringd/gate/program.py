@@ -46,6 +46,8 @@ class ShownProgram:
     is_binary: bool = True
     # Its path is as good as a descriptor: none of the programs that ask could change either.
     is_fixed: bool = False
+    # Who besides root can change the programs that would run it, if it is a text.
+    interpreters: tuple[Weakness, ...] = ()
     held: Held | None = None
 
     @property

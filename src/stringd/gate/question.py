@@ -11,6 +11,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Final, NamedTuple
 
+from stringd.gate.arguments import ChangeableFiles
 from stringd.gate.characters import deceives, describe
 from stringd.gate.display import (
     NON_ASCII_FLAG,
@@ -75,8 +76,8 @@ class Question:
     # By whom it will run: the name of the account, and the sudo that makes it root.
     account: str = ""
     sudo: ShownProgram | None = None
-    # Arguments the command may run and that others than root can change until then.
-    files: tuple[Weakness, ...] = ()
+    # What the command opens by itself and others than root can change until then.
+    files: ChangeableFiles = ChangeableFiles()  # noqa: RUF009  (a value)
     # What the command gets besides what the request set.
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -149,7 +150,7 @@ def _all_word_lines(question: Question, columns: int) -> Iterator[Line]:
 
 def _weak_places(question: Question) -> list[Weakness]:
     found = [weak for program in question.programs for weak in program.weaknesses]
-    return list(dict.fromkeys([*found, *question.files]))
+    return list(dict.fromkeys([*found, *question.files.named]))
 
 
 def _length(request: ValidatedRequest) -> int:
@@ -247,8 +248,11 @@ def _cautions(question: Question, columns: int) -> Iterator[Line]:
         weak = program.weaknesses[-1]
         text = f"{weak.who} can change {flagged(weak.path)}; if it changes, nothing is run"
         yield from labelled("Caution: ", text, columns, Style.BOLD)
-    for weak in question.files:
+    for weak in question.files.named:
         text = f"{weak.who} can change {flagged(weak.path)} until it is used"
+        yield from labelled("Caution: ", text, columns, Style.BOLD)
+    if question.files.more:
+        text = "not all of its files were looked at; others can change more of them"
         yield from labelled("Caution: ", text, columns, Style.BOLD)
 
 

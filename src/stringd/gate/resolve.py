@@ -19,6 +19,8 @@ CHILD_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 CHANGED: Final = "command changed after approval"
 
 _ELF: Final = b"\x7fELF"
+# The system reads no more of a line that names an interpreter.
+_FIRST_LINE: Final = 256
 _QUIETLY: Final = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -146,10 +148,33 @@ def _program(word: str, path: str, as_root: bool) -> ShownProgram:
             weaknesses=weak,
             is_binary=binary,
             is_fixed=fixed,
+            interpreters=() if binary else tuple(_weak_interpreters(file)),
             held=Held(file) if fixed else _held(file, identity.size, binary),
         )
     finally:
         os.close(place)
+
+
+def _weak_interpreters(text: int) -> Iterator[Weakness]:
+    """What can still change of the programs that the first line of a text names.
+
+    The system opens them by name when the text is started, so they cannot be held like the text.
+    """
+    first = os.pread(text, _FIRST_LINE, 0).partition(b"\n")[0]
+    if not first.startswith(b"#!"):
+        return
+    words = os.fsdecode(first[2:]).split()
+    if words and os.path.basename(words[0]) == "env":  # noqa: PTH119  (plain text)
+        # The first word that is neither an option nor a variable is looked up by env.
+        named = (word for word in words[1:] if not word.startswith("-") and "=" not in word)
+        words[1:] = list(named)[:1]
+    else:
+        words[1:] = []
+    for word in words:
+        for path in _candidates(word, CHILD_PATH):
+            if os.access(path, os.F_OK):
+                yield from (Weakness(path, weak.who) for weak in _weaknesses(path)[-1:])
+                break
 
 
 def _held(file: int, size: int, binary: bool) -> Held:

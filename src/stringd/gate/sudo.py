@@ -1,11 +1,13 @@
 """The sudo that runs privileged commands: one that only root can have changed, or none at all."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Final
 
 from stringd.gate.errors import TroubleError
+from stringd.gate.processes import ALL_SIGNALS, GRACE_SECONDS, QUIET, Child, leave_to_end
 from stringd.gate.program import ShownProgram
 from stringd.gate.resolve import CHANGED, CHILD_PATH, resolve
 from stringd.gate.trust import is_roots_alone, weaknesses
@@ -15,6 +17,11 @@ _PYTHONS: Final = (
     "/usr/bin/python3",
     "/usr/local/bin/python3",
     "/run/current-system/sw/bin/python3",
+)
+_LINES: Final = 20
+# What sudo says in front of its reasons; the other two are the ends of its rules.
+_REFUSAL: Final = re.compile(
+    r"sudo: |Sorry, user \S+ is not allowed|\S+ is not in the sudoers file"
 )
 CHANGED_CODE: Final = 126
 CHANGED_TEXT: Final = f"stringd gate: {CHANGED}"
@@ -41,6 +48,31 @@ def find_sudo(env: Mapping[str, str]) -> ShownProgram:
 def sudo_words(sudo: str, assignments: Mapping[str, str], command: list[str]) -> list[str]:
     """The words of one sudo call: assignments the request asked for, `--`, then the command."""
     return [sudo, *(f"{name}={value}" for name, value in assignments.items()), "--", *command]
+
+
+def refused_by_sudo(code: int, stderr: bytes) -> str | None:
+    """The line in which sudo seems to say that it ran nothing: no password, or no such right.
+
+    A command can print the same; `would_run` tells them apart.
+    """
+    lines = stderr.decode("utf-8", "replace").splitlines() if code == 1 else []
+    return next((line for line in lines[:_LINES] if _REFUSAL.match(line)), None)
+
+
+def would_run(sudo: str, command: list[str], env: Mapping[str, str]) -> bool:
+    """Whether sudo lets the command run now without asking, as it does after a password."""
+    words = ["sudo", "-n", "-l", "--", *command]
+    try:
+        pid = os.posix_spawn(
+            sudo, words, env, file_actions=QUIET, setsigmask=[], setsigdef=ALL_SIGNALS
+        )
+    except OSError:
+        return False
+    child = Child(pid)
+    if child.ends_within(GRACE_SECONDS):
+        return child.reap() == 0
+    leave_to_end(child)
+    return False
 
 
 def checked_words(program: ShownProgram, words: list[str]) -> list[str]:
