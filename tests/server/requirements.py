@@ -58,6 +58,13 @@ TRUST = _numbered(
     ),
     ("To a page that is refused, GET /health says only that the daemon is well.", RULING(5)),
     ("Clients send nothing to a listener of another account.", RULING(19)),
+    (
+        (
+            "Nothing that a daemon started outlives it, kill -9 included, and nothing else is "
+            "ended with it."
+        ),
+        "our own promise",
+    ),
 )
 
 HTTP = _numbered(

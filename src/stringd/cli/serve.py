@@ -14,6 +14,7 @@ from stringd.server.serve import PortInUseError, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
 from stringd.system.data_directory import ForeignDirectoryError, claim
 from stringd.system.holder import hold
+from stringd.system.keeper import sweep_killed
 from stringd.system.lineage import mark_descendants
 from stringd.system.process_guard import be_unreadable
 from stringd.system.processes.orphans import adopt_orphans
@@ -30,10 +31,11 @@ def main(name: str, argv: Sequence[str]) -> int:
             raise SettingsError(f"data directory {settings.data_dir} is not writable")
         take_provider_keys()
         be_unreadable()
-        mark_descendants()
+        marks = mark_descendants()
         adopt_orphans()
         _announce_other(settings)
-        run(settings, lambda app: _ready(app, settings, welcome=args.welcome))
+        _end_leftovers(settings)
+        run(settings, lambda app: _ready(app, settings, welcome=args.welcome), marks)
     except (SettingsError, PortInUseError, StorageError, ForeignDirectoryError) as error:
         return _fail(str(error))
     except OSError as error:
@@ -52,6 +54,14 @@ def _announce_other(settings: DaemonSettings) -> None:
             f"one: STRINGD_PORT={other.port}; to keep apart, choose another STRINGD_DATA_DIR.",
             file=sys.stderr,
         )
+
+
+def _end_leftovers(settings: DaemonSettings) -> None:
+    """End what a daemon that was killed here left running, where its keeper could not."""
+    ended = sweep_killed(settings.data_dir)
+    if ended:
+        what = "a process" if ended == 1 else f"{ended} processes"
+        print(f"stringd: ended {what} of a daemon that was killed", file=sys.stderr)
 
 
 def _way_on(error: OSError) -> str:

@@ -21,6 +21,8 @@ from stringd.server.http.crowd import Crowd
 from stringd.server.log import EventLog
 from stringd.server.unix_socket import SocketRefusedError, UnixSocket
 from stringd.server.visitors import Reception
+from stringd.system.keeper import Keeper
+from stringd.system.lineage import Marks
 from stringd.system.memory import MemoryKeeper, keep_freed_memory
 from stringd.system.processes.orphans import collect_abandoned
 
@@ -65,9 +67,12 @@ def bind(port: int) -> socket.socket:
     return listener
 
 
-def run(settings: "DaemonSettings", ready: Callable[[App], None]) -> None:
+def run(
+    settings: "DaemonSettings", ready: Callable[[App], None], marks: Marks | None = None
+) -> None:
     """Serve until a signal or `POST /shutdown`; `ready` is called once connections are taken.
 
+    What has one of `marks` ends with this process, however that ends.
     Raises `PortInUseError` before anything is touched.
     """
     ports = [settings.port, *([settings.runs_port] if settings.runs_port else [])]
@@ -77,7 +82,7 @@ def run(settings: "DaemonSettings", ready: Callable[[App], None]) -> None:
     _allow_descriptors()
     keep_freed_memory()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(settings, sockets, ready))
+        runner.run(_keep(settings, sockets, ready, marks))
 
 
 def _allow_descriptors() -> None:
@@ -86,6 +91,30 @@ def _allow_descriptors() -> None:
     wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _keep(
+    settings: "DaemonSettings",
+    sockets: list[socket.socket],
+    ready: Callable[[App], None],
+    marks: Marks | None,
+) -> None:
+    """Serve, and leave nothing running that was started meanwhile."""
+    keeper = _keeper(settings.data_dir, marks)
+    try:
+        await _serve(settings, sockets, ready)
+    finally:
+        if keeper is not None:
+            await keeper.close()
+
+
+def _keeper(data_dir: Path, marks: Marks | None) -> Keeper | None:
+    if marks is not None:
+        try:
+            return Keeper(data_dir, marks)
+        except OSError as error:
+            logger.warning("what a killed daemon leaves running is not ended: %s", error)
+    return None
 
 
 async def _serve(

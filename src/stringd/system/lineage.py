@@ -3,8 +3,11 @@
 A daemon lowers a limit of its own that has had no effect since Linux 2.4: the number of file
 locks. Every process inherits the lowered limit, and only root can raise it again, so a process
 that a daemon started is known by it however it forked, changed its session or emptied its
-environment, and also when that daemon was killed. A daemon inside another's process tree lowers
-the limit further, so it counts its own children, not the processes beside it.
+environment, and also when that daemon was killed.
+
+The number says which daemon it was: the upper half is drawn by a daemon that no other started, and
+all below it share it; the lower half is drawn anew, and lower, by each daemon inside another's
+process tree, so that it counts its own children, not the processes beside it.
 """
 
 import os
@@ -16,8 +19,13 @@ from typing import Final, NamedTuple, Protocol
 from stringd.system.processes.table import descendants, find, program
 
 _RLIMIT_LOCKS: Final = 10
+_LOWER_BITS: Final = 30
+_LOWER: Final = (1 << _LOWER_BITS) - 1
 _HIGHEST_MARK: Final = 2**62 - 1
+_LOWEST_MARK: Final = 2**61
 """So high that it is never taken for a limit somebody chose."""
+_STEP: Final = 1 << 20
+"""How far below the daemon around it a daemon draws its number."""
 _UNLIMITED: Final = float("inf")
 _GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError)
 
@@ -36,26 +44,64 @@ class Speaker(Protocol):
         """The program that speaks; None for what a daemon started, and in doubt."""
 
 
-def mark_descendants() -> None:
-    """Make what this process starts from now on known as started by a daemon; called once."""
+class Marks(NamedTuple):
+    """The numbers that only processes started by one daemon have, by those of daemons among
+    them too where no other daemon is around it."""
+
+    lowest: int
+    highest: int
+
+    @property
+    def sound(self) -> bool:
+        """Whether a daemon could have drawn them."""
+        return self.lowest <= self.highest and _same_family(self.lowest, self.highest)
+
+    def include(self, number: float) -> bool:
+        return self.lowest <= number <= self.highest
+
+
+def mark_descendants() -> Marks | None:
+    """Make what this process starts from now on known as started by a daemon; called once.
+
+    None where the limit is so low already that no number is left to tell this daemon by.
+    """
     _, hard = resource.getrlimit(_RLIMIT_LOCKS)
-    mark = _HIGHEST_MARK if hard == resource.RLIM_INFINITY else min(_HIGHEST_MARK, hard - 1)
-    if mark >= 0:
-        resource.setrlimit(_RLIMIT_LOCKS, (mark, mark))
+    unlimited = hard == resource.RLIM_INFINITY
+    marks = _draw(None if unlimited or hard > _HIGHEST_MARK else hard)
+    number = hard - 1 if marks is None else marks.highest
+    if number >= 0:
+        resource.setrlimit(_RLIMIT_LOCKS, (number, number))
+    return marks
+
+
+def _draw(outer: int | None) -> Marks | None:
+    """Numbers that no other daemon has, below the limit there is already."""
+    import secrets  # what ends the processes of a killed daemon starts without it
+
+    if outer is None:
+        family = _LOWEST_MARK | secrets.randbits(61 - _LOWER_BITS) << _LOWER_BITS
+        return Marks(family, family | _LOWER)
+    number = outer - 1 - secrets.randbelow(_STEP)
+    return Marks(number, number) if _same_family(number, outer) else None
 
 
 def is_descendant(pid: int) -> bool:
     """Whether this process, or a daemon that ended, started the process. In doubt it did."""
-    theirs, mark = _lock_limit(pid), _lock_limit(os.getpid())
+    theirs, mark = lock_limit(pid), lock_limit(os.getpid())
     if theirs is None or mark is None:
         return True
-    return theirs <= mark < _UNLIMITED or os.getpid() in _ancestry(pid)
+    if _same_family(theirs, mark) or not _is_mark(mark):
+        # What a daemon around this one started has a higher number.
+        marked = theirs <= mark < _UNLIMITED
+    else:
+        marked = _is_mark(theirs)
+    return marked or os.getpid() in _ancestry(pid)
 
 
 def started_by_a_daemon() -> bool:
     """Whether a daemon started the calling process, directly or not."""
     _, hard = resource.getrlimit(_RLIMIT_LOCKS)
-    return _HIGHEST_MARK // 2 < hard <= _HIGHEST_MARK
+    return _is_mark(hard)
 
 
 def outsider_holding(inode: int) -> Program | None:
@@ -121,7 +167,17 @@ def _holds(pid: int, inode: int) -> bool:
     return False
 
 
-def _lock_limit(pid: int) -> float | None:
+def _is_mark(number: float) -> bool:
+    return _LOWEST_MARK <= number <= _HIGHEST_MARK
+
+
+def _same_family(one: float, other: float) -> bool:
+    marks = _is_mark(one) and _is_mark(other)
+    return marks and int(one) >> _LOWER_BITS == int(other) >> _LOWER_BITS
+
+
+def lock_limit(pid: int) -> float | None:
+    """The limit a process was given, which tells the daemon that started it; None if it is gone."""
     # Not `prlimit`: it refuses a process of ours that is in another group.
     with suppress(*_GONE), open(f"/proc/{pid}/limits", encoding="ascii") as file:
         line = next((line for line in file if line.startswith("Max file locks")), "")

@@ -25,7 +25,7 @@ _PATH_BENEATH = 1
 _CAPABILITY_VERSION = 0x20080522
 
 
-RLIMIT_CPU, RLIMIT_DATA, RLIMIT_NPROC = 0, 2, 6
+RLIMIT_CPU, RLIMIT_DATA, RLIMIT_NPROC, RLIMIT_LOCKS = 0, 2, 6, 10
 
 
 class _PathBeneath(ctypes.Structure):
@@ -126,12 +126,17 @@ def _copied(path: str) -> int:
     return _done(_libc.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags))
 
 
-def lower_limit(kind: int, wanted: int) -> None:
-    """For good. A limit that is already lower stays."""
+def limit(kind: int) -> int:
+    """The highest that this process may have."""
     now = (ctypes.c_uint64 * 2)()
     _done(_libc.getrlimit(kind, now))
-    limit = min(wanted, now[1])
-    _done(_libc.setrlimit(kind, (ctypes.c_uint64 * 2)(limit, limit)))
+    return int(now[1])
+
+
+def lower_limit(kind: int, wanted: int) -> None:
+    """For good. A limit that is already lower stays."""
+    limit_now = min(wanted, limit(kind))
+    _done(_libc.setrlimit(kind, (ctypes.c_uint64 * 2)(limit_now, limit_now)))
 
 
 def die_with_parent() -> None:

@@ -150,7 +150,9 @@ def _join(group: str, limits: "list[list[str]]") -> None:
 
 
 def _make_temporary() -> str:
-    path = f"/tmp/stringd-{os.getpid()}-{os.urandom(8).hex()}"  # noqa: S108 - private, unguessable
+    # Named after the mark of the daemon, so that it is found when nobody was left to remove it.
+    owner = kernel.limit(kernel.RLIMIT_LOCKS)
+    path = f"/tmp/stringd-{owner:x}-{os.urandom(8).hex()}"  # noqa: S108 - private, unguessable
     os.mkdir(path, 0o700)
     return path
 
