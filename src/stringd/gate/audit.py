@@ -21,8 +21,9 @@ from typing import Final, NamedTuple
 
 from stringd.gate.errors import TroubleError, os_text
 from stringd.gate.instants import format_instant
+from stringd.wire.gate import AUDIT_LOG
 
-FILE_NAME: Final = "gate-audit.jsonl"
+FILE_NAME: Final = AUDIT_LOG
 HEAD_SUFFIX: Final = ".head"
 GENESIS: Final = "0" * 64
 # A record with this member says that the last hash is kept apart from then on.

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from stringd.runs.engine.config import RunsConfig
     from stringd.runs.engine.loading import check_strategy
+    from stringd.runs.engine.observer import RunObserver
     from stringd.runs.engine.offers import Offer, offer_of
     from stringd.runs.guard.budget import RunLimits
     from stringd.runs.guard.errors import Denied
+    from stringd.runs.record.events import DecidedBy
     from stringd.runs.record.file_store import FileRunStore
     from stringd.runs.service import RunService
     from stringd.runs.tools.context import DaemonPorts, StringQuestions, WebFormat
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DaemonPorts",
+    "DecidedBy",
     "Denied",
     "FileRunStore",
     "Offer",
     "RunLimits",
+    "RunObserver",
     "RunService",
     "RunsConfig",
     "StringQuestions",
@@ -34,10 +38,12 @@ __all__ = [
 
 _PLACES: Final = {
     "DaemonPorts": "tools.context",
+    "DecidedBy": "record.events",
     "Denied": "guard.errors",
     "FileRunStore": "record.file_store",
     "Offer": "engine.offers",
     "RunLimits": "guard.budget",
+    "RunObserver": "engine.observer",
     "RunService": "service",
     "RunsConfig": "engine.config",
     "StringQuestions": "tools.context",

@@ -151,7 +151,7 @@ class RunService:
 
     def _handlers(self) -> Handlers:
         control, answers, config = self._control, self._answers, self._config
-        archive = RunArchive(self._known, self._store, answers)
+        archive = RunArchive(self._known, self._store, answers, config.observer)
         beside = (
             ProviderHandlers(self._directory),
             TrashHandlers(config.data_dir, config.project_dir),

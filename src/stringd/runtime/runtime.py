@@ -3,7 +3,7 @@
 import inspect
 import logging
 from collections.abc import Awaitable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -13,6 +13,7 @@ from stringd.runtime.errors import CommandError, NotSavedError
 from stringd.runtime.packages.record import Adoption
 from stringd.runtime.services import Services
 from stringd.runtime.topics.call import ANYONE, Caller
+from stringd.runtime.topics.observer import TopicObserver, Unobserved
 from stringd.runtime.topics.session import Session, Slot
 from stringd.runtime.topics.topics import Topics
 from stringd.wire.exec import Meta
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from stringd.runtime.settings import RuntimeSettings
 
 logger = logging.getLogger("stringd.runtime")
+
+_CANCELLED: Final = Result.error("CANCELLED", "The daemon stopped before the command ended.")
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -47,9 +50,15 @@ class Saving:
 class Runtime:
     """Everything behind `/exec`, `/users` and `/sessions`."""
 
-    def __init__(self, settings: "RuntimeSettings", fetcher: "Fetcher | None" = None) -> None:
+    def __init__(
+        self,
+        settings: "RuntimeSettings",
+        fetcher: "Fetcher | None" = None,
+        observer: TopicObserver | None = None,
+    ) -> None:
+        self._observer = observer or Unobserved()
         self.services = Services.of(settings, fetcher)
-        self.topics = Topics(settings.data_dir, Adoption(settings.data_dir))
+        self.topics = Topics(settings.data_dir, Adoption(settings.data_dir), self._observer)
         self._closed = False
 
     def execute(self, slot: Slot, text: str, caller: Caller = ANYONE) -> Answer | Awaitable[Answer]:
@@ -61,13 +70,18 @@ class Runtime:
         try:
             outcome, reads_only = dispatch(self.services, self.topics, session, text, caller)
         except Exception as error:  # noqa: BLE001 - a defect in a command must still be answered
-            return _failure(session, error)
+            failure = _failure(session, error)
+            self._observer.answered(slot, text, caller.client, failure.result)
+            return failure
         if not isinstance(outcome, Result):
-            return self._finish(slot, session, outcome)
+            number = self._observer.began(slot, text, caller.client)
+            return self._observed(number, self._finish(slot, session, outcome))
         if not reads_only or session.stored is None:
             writing = self._keep(slot, session)
             if writing is not None:
-                return Saving(_kept(session, outcome, writing))
+                number = self._observer.began(slot, text, caller.client)
+                return Saving(self._observed(number, _kept(session, outcome, writing)))
+        self._observer.answered(slot, text, caller.client, outcome)
         return Answer(outcome, session.meta())
 
     def beside(self, slot: Slot, text: str, caller: Caller = ANYONE) -> Awaitable[Answer] | None:
@@ -86,6 +100,15 @@ class Runtime:
         self._closed = True
         await self.topics.close()
         await self.services.close()
+
+    async def _observed(self, number: int, finishing: Awaitable[Answer]) -> Answer:
+        result = _CANCELLED
+        try:
+            answer = await finishing
+            result = answer.result
+            return answer
+        finally:
+            self._observer.ended(number, result)
 
     async def _finish(self, slot: Slot, session: Session, outcome: Awaitable[Result]) -> Answer:
         try:

@@ -12,6 +12,8 @@ from stringd.runtime.runtime import Runtime
 from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.exec import ExecEndpoint, require_user
+from stringd.server.feed.endpoint import FeedEndpoint
+from stringd.server.feed.watch import Watch
 from stringd.server.guard import RequestGuard, own_pages
 from stringd.server.http.messages import (
     ClientGone,
@@ -25,6 +27,7 @@ from stringd.server.http.messages import (
 )
 from stringd.server.runs import RunsEndpoint
 from stringd.server.turns import TopicTurns
+from stringd.wire.gate import AUDIT_LOG, gate_directory
 
 if TYPE_CHECKING:
     from stringd.runs import DaemonPorts
@@ -56,7 +59,8 @@ class App:
     def __init__(
         self, settings: "DaemonSettings", log: "EventLog", request_stop: Callable[[], None]
     ) -> None:
-        self.runtime = Runtime(settings.runtime)
+        self.watch = Watch(audit_log())
+        self.runtime = Runtime(settings.runtime, observer=self.watch.topics)
         self._log = log
         self._request_stop = request_stop
         self._started = monotonic()
@@ -68,8 +72,13 @@ class App:
         self.refusal = RequestGuard(origins, strict=settings.strict_origins).refusal
         turns = TopicTurns(self.runtime, settings.queue_timeout)
         self.runs = RunsEndpoint(
-            settings.data_dir, Path.cwd(), settings.runs, lambda: _run_ports(self.runtime, turns)
+            settings.data_dir,
+            Path.cwd(),
+            settings.runs,
+            lambda: _run_ports(self.runtime, turns),
+            observer=self.watch.of_runs,
         )
+        self.watch.attach(self.runtime, self.runs)
         self._users = users.UserEndpoints(self.runtime, log)
         self._sessions = sessions.SessionEndpoints(self.runtime, log)
         self._routes: dict[tuple[str, str], Endpoint] = {
@@ -80,6 +89,8 @@ class App:
             ("GET", "/sessions"): self._sessions.list,
             ("POST", "/sessions"): self._sessions.create,
             ("DELETE", "/sessions"): self._sessions.delete,
+            ("GET", "/events"): FeedEndpoint(self.watch.feed),
+            ("GET", "/overview"): self.watch.overview,
             ("POST", "/shutdown"): self._shutdown,
         }
         self._mcp = mcp.McpEndpoint(self.runtime, turns, self.runs, settings.mcp_hold)
@@ -127,6 +138,7 @@ class App:
 
     def handle(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         """Answer a request, at once where the endpoint can."""
+        self.watch.requests += 1
         try:
             answer = self._endpoint(request)(request)
         except Exception as error:  # noqa: BLE001 - every request is answered, whatever broke
@@ -145,6 +157,7 @@ class App:
         if isinstance(error, HttpError):
             return error_response(error)
         logger.error("request failed: %s %s", request.method, request.path, exc_info=error)
+        self.watch.errors += 1
         self._log.error("internal", path=request.path, error=repr(error))
         return json_response(500, {"error": str(error) or type(error).__name__})
 
@@ -217,6 +230,11 @@ def _run_ports(runtime: Runtime, turns: TopicTurns) -> "DaemonPorts":
     from stringd.server.run_ports import run_ports  # with the runs room, after the first answer
 
     return run_ports(runtime, turns)
+
+
+def audit_log() -> Path:
+    """Where the gate of this account writes what it was asked."""
+    return Path(gate_directory(os.environ, str(Path.home()))) / AUDIT_LOG
 
 
 def _preflight(request: HttpRequest) -> HttpResponse:

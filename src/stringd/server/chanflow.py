@@ -41,7 +41,8 @@ class ChanFlowEndpoint:
         blocks = chanflow.parse(text)
         if len(blocks) > MAX_BLOCKS:
             raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
-        caller = Caller(cwd, speaker=request.peer.visitor)
+        client = request.headers.get(b"user-agent", b"")
+        caller = Caller(cwd, speaker=request.peer.visitor, client=client)
         replies = await self._run_all(user_id, blocks, caller)
         return HttpResponse(200, _HEAD, sendable(chanflow.join(replies)).encode())
 

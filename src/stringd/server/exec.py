@@ -162,7 +162,8 @@ class ExecEndpoint:
 
 
 def _caller(request: HttpRequest, command: ExecRequest) -> Caller:
-    return Caller(command.cwd, speaker=request.peer.visitor)
+    client = request.headers.get(b"user-agent", b"")
+    return Caller(command.cwd, speaker=request.peer.visitor, client=client)
 
 
 def require_user(runtime: "Runtime", request: HttpRequest) -> str:

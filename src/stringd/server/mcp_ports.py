@@ -80,7 +80,7 @@ class DaemonCommands:
         self._turns = turns
 
     async def run(self, caller: McpCaller, topic: str, cmd: str) -> "Result":
-        speaks = Caller(caller.cwd, speaker=caller.speaker)
+        speaks = Caller(caller.cwd, speaker=caller.speaker, client="mcp")
         return await self._turns.run(caller.user_id, parse_topic(topic), cmd, speaks)
 
     def pages(self, caller: McpCaller) -> list[ResourcePage]:

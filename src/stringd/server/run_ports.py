@@ -57,7 +57,7 @@ class DaemonTopics:
         except InvalidTopicError as error:
             raise ToolFailure("not_found", str(error)) from None
         permission = RunPermission(questions)
-        caller = Caller(str(cwd), permission)
+        caller = Caller(str(cwd), permission, client="run")
         try:
             result = await self._turns.run(self._user(), parsed, command, caller)
         finally:

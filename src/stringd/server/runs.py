@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stringd.runs import DaemonPorts, RunService
+    from stringd.runs import DaemonPorts, RunObserver, RunService
     from stringd.server.http.budget import Place
     from stringd.server.settings import RunsSettings
     from stringd.system.lineage import Speaker
+    from stringd.wire.runs.types import RunSummary
 
 
 class RunsEndpoint:
@@ -22,7 +23,10 @@ class RunsEndpoint:
         project_dir: Path,
         settings: "RunsSettings",
         ports: "Callable[[], DaemonPorts] | None" = None,
+        *,
+        observer: "Callable[[], RunObserver]",
     ) -> None:
+        self._observer = observer
         self._ports = ports
         self._settings = settings
         self._data_dir = data_dir
@@ -38,6 +42,10 @@ class RunsEndpoint:
     @property
     def connected_clients(self) -> int:
         return self._service.connected_clients if self._service else 0
+
+    def summaries(self) -> "list[RunSummary]":
+        """The runs of this daemon's life, in the order they were prepared."""
+        return self._service.summaries() if self._service else []
 
     async def start(self) -> None:
         """Load the room and repair what a crash left behind."""
@@ -126,5 +134,6 @@ class RunsEndpoint:
                 use_keyring=settings.use_keyring,
                 catalog_url=settings.catalog_url,
                 sandbox=Level(settings.sandbox),
+                observer=self._observer(),
             )
         )

@@ -169,6 +169,7 @@ async def _serve(
         sweeper.cancel()
         if watcher is not None:
             watcher.cancel()
+        app.watch.close()
         # Runs end before their watchers' sockets do, so that everyone hears how they ended.
         await app.runs.stop()
         await _drain(app, crowd)

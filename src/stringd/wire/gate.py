@@ -234,6 +234,10 @@ def decode_response(line: bytes | memoryview, plain: int = LARGE_LINE) -> Respon
     )
 
 
+AUDIT_LOG: Final = "gate-audit.jsonl"
+"""The name of the audit log in `gate_directory`."""
+
+
 def gate_directory(environ: Mapping[str, str], home: str = "") -> str:
     """Where the gate keeps what is the user's: the same from every directory.
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from stringd.runs.agents.extensions import Registry
+from stringd.runs.engine.observer import RunObserver, UnobservedRuns
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import GuardDefaults
@@ -26,7 +27,7 @@ class RunsConfig:
     expressions of commands to ask about. `prompt_seconds` is how long a human may take to answer;
     None is for ever. `max_running` None is unlimited. `keep_events` is how many completed runs keep
     their events; None is a thousand. `max_depth` is how deep strategies may launch each other.
-    `sandbox` is how far commands reach before somebody is asked.
+    `sandbox` is how far commands reach before somebody is asked, `observer` hears of every run.
     """
 
     data_dir: Path
@@ -46,6 +47,7 @@ class RunsConfig:
     use_keyring: bool = False
     catalog_url: str | None = None
     sandbox: Level = Level.WORKSPACE
+    observer: RunObserver = field(default_factory=UnobservedRuns)
 
     def files(self) -> StrategyFiles:
         """A look at strategies and what belongs to them, as they are now."""

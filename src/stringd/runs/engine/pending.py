@@ -5,10 +5,28 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
+from stringd.runs.engine.observer import PromptKind
 from stringd.wire.runs.messages import RequestInput, RequestPermission, RequestQuestion
 
 Prompt = RequestInput | RequestQuestion | RequestPermission
 P = TypeVar("P", RequestInput, RequestQuestion, RequestPermission)
+
+
+def prompt_kind(prompt: Prompt) -> PromptKind:
+    if isinstance(prompt, RequestPermission):
+        return "permission"
+    return "question" if isinstance(prompt, RequestQuestion) else "input"
+
+
+def prompt_id(prompt: Prompt) -> str:
+    """What names a prompt; an input request has no id of its own but its agent."""
+    if isinstance(prompt, RequestInput):
+        return input_id(prompt.agent_name)
+    return str(prompt.request_id)
+
+
+def input_id(agent_name: str) -> str:
+    return f"input:{agent_name}"
 
 
 class Waiting(NamedTuple):

@@ -9,7 +9,8 @@ from msgspec import UNSET
 
 from stringd.runs.agents.extensions import Registry
 from stringd.runs.agents.steering import Mailbox
-from stringd.runs.engine.pending import PendingPrompts, Prompt
+from stringd.runs.engine.observer import RunObserver, UnobservedRuns
+from stringd.runs.engine.pending import PendingPrompts, Prompt, prompt_id, prompt_kind
 from stringd.runs.errors import UnansweredError
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.guard.guards import RunGuards
@@ -20,9 +21,10 @@ from stringd.runs.record.store import RunStore
 from stringd.runs.strategy.definition import Strategy
 from stringd.runs.strategy.skills import Skill
 from stringd.system.clock import timestamp
+from stringd.wire.run_status import RunStatus
 from stringd.wire.runs import encode
 from stringd.wire.runs.messages import Broadcast
-from stringd.wire.runs.types import ConversationHistory, RunStatus, RunSummary
+from stringd.wire.runs.types import ConversationHistory, RunSummary
 
 
 class Subscriber(Protocol):
@@ -64,6 +66,7 @@ class Run:
     # Ten thousand finished ones may stay listed.
     __slots__ = (
         "_held",
+        "_observer",
         "_store",
         "begun",
         "completed_at",
@@ -83,7 +86,15 @@ class Run:
         "task",
     )
 
-    def __init__(self, run_id: str, name: str, store: RunStore, *, seq: int = 0) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        name: str,
+        store: RunStore,
+        *,
+        seq: int = 0,
+        observer: RunObserver | None = None,
+    ) -> None:
         self.id = run_id
         self.strategy_name = name
         self.status: RunStatus = "pending"
@@ -101,6 +112,7 @@ class Run:
         self.servers: RunServers | None = None
         self.policies = RunGuards()
         self._store = store
+        self._observer = observer or UnobservedRuns()
         self._held: list[bytes] | None = []
 
     @property
@@ -134,6 +146,7 @@ class Run:
         for client in tuple(self.subscribers):
             if not client.offer(self.id, self.seq, raw):
                 self.subscribers.pop(client, None)
+        self._observer.said(self.strategy_name, self.status, message)
         return raw
 
     def observe(self, message: Broadcast) -> None:
@@ -147,8 +160,12 @@ class Run:
         try:
             async with asyncio.timeout(seconds):
                 return await self.prompts.wait(prompt, self.publish(prompt))
-        except TimeoutError:
-            raise UnansweredError(seconds or 0) from None
+        except BaseException as error:
+            kind = prompt_kind(prompt)
+            self._observer.resolved(self.id, kind, prompt_id(prompt), "", None)
+            if isinstance(error, TimeoutError):
+                raise UnansweredError(seconds or 0) from None
+            raise
 
     def persist(self) -> None:
         """From now on broadcasts go to the store, those held so far first."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from stringd.runs.engine.human import asked_for, decided
 from stringd.runs.engine.live_runs import LiveRuns
+from stringd.runs.engine.pending import input_id
 from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.client import ConnectedClient
@@ -44,6 +45,7 @@ class Answers:
             message = f"No pending input request for run {run_id} agent {agent}"
             raise RefusedError("NO_PENDING_INPUT", message)
         self._services.recorder(run_id).human_input(agent, text, client.by)
+        self._resolved(run_id, "input", input_id(agent), text, client)
 
     def question_response(
         self, request: requests.QuestionResponse, client: ConnectedClient
@@ -57,6 +59,7 @@ class Answers:
             message = f"No pending question request {wanted} for run {run_id}"
             raise RefusedError("NO_PENDING_QUESTION", message)
         self._services.recorder(run_id).human_input(prompt.agent_name, text, client.by)
+        self._resolved(run_id, "question", wanted, text, client)
 
     def permission_decision(
         self, request: requests.PermissionDecision, client: ConnectedClient
@@ -71,6 +74,12 @@ class Answers:
             raise RefusedError("NO_PENDING_PERMISSION", message)
         settled = decided(asked_for(prompt), decision, client.by)
         self._services.recorder(run_id).permission_decided(settled)
+        self._resolved(run_id, "permission", wanted, decision, client)
+
+    def _resolved(
+        self, run_id: str, kind: PromptKind, request_id: str, answer: str, client: ConnectedClient
+    ) -> None:
+        self._services.config.observer.resolved(run_id, kind, request_id, answer, client.by)
 
     def _keep(
         self, run_id: str, wanted: Callable[[PromptAsked], bool], answer: str

@@ -6,6 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from stringd.runs.engine.human import asked_for
 from stringd.runs.engine.live_runs import LiveRuns
+from stringd.runs.engine.observer import RunObserver
 from stringd.runs.errors import PrepareError, RefusedError
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import ConnectedClient
@@ -20,10 +21,13 @@ from stringd.wire.runs.types import RunOverview
 
 
 class RunArchive:
-    def __init__(self, known: LiveRuns, store: RunStore, answers: Answers) -> None:
+    def __init__(
+        self, known: LiveRuns, store: RunStore, answers: Answers, observer: RunObserver
+    ) -> None:
         self._known = known
         self._store = store
         self._answers = answers
+        self._observer = observer
 
     async def runs(self, request: requests.ListRuns, _client: ConnectedClient) -> messages.Message:
         """Newest first; those of one working directory when given."""
@@ -62,6 +66,7 @@ class RunArchive:
         self._known.remove(run_id)
         self._answers.forget(run_id)
         self._store.delete(run_id)
+        self._observer.deleted(run_id)
         return messages.RunDeleted(run_id=run_id)
 
     def _result(self, run: RunOverview) -> str | UnsetType:

@@ -59,7 +59,8 @@ class Preparation:
         client: ConnectedClient,
     ) -> None:
         seq = earlier.seq if earlier else self._store.last_seq(run_id)
-        run = Run(run_id, request.strategy_path or "", self._store, seq=seq)
+        observer = self._config.observer
+        run = Run(run_id, request.strategy_path or "", self._store, seq=seq, observer=observer)
         if seq:
             run.persist()
         run.subscribers = dict(earlier.subscribers) if earlier else {}
@@ -81,6 +82,7 @@ class Preparation:
                     leave(run_id, run, client)
                 self._restore(run, earlier)
             raise
+        observer.prepared(run_id, run.strategy_name)
         client.reply(_prepared_message(run, prepared, request.request_id))
 
     async def _connect(self, run: Run, prepared: Prepared) -> None:

@@ -1,6 +1,7 @@
 """What can be read back from a timeline: the overview, the conversation, the last error."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from stringd.runs.record.events import (
     AgentCall,
@@ -16,8 +17,10 @@ from stringd.wire.runs.types import (
     ErrorInfo,
     RetentionEvent,
     RunOverview,
-    RunStatus,
 )
+
+if TYPE_CHECKING:
+    from stringd.wire.run_status import RunStatus
 
 
 def apply_retention(records: list[ConversationRecord], event: RetentionEvent) -> None:

@@ -6,6 +6,7 @@ from stringd.runtime.topics.line import CommandLine
 
 if TYPE_CHECKING:
     from stringd.runtime.services import Services
+    from stringd.runtime.topics.observer import ClientName
     from stringd.runtime.topics.permission import Permission
     from stringd.runtime.topics.session import Session
     from stringd.runtime.topics.topics import Topics
@@ -21,6 +22,8 @@ class Caller(NamedTuple):
     """Whom an agent of a run has to ask; None for clients, which speak for the owner."""
     speaker: "Speaker | None" = None
     """Who is at the other end of the connection, where there is one."""
+    client: "ClientName" = b""
+    """What the client calls itself."""
 
     async def is_the_owner(self) -> bool:
         """Whether this may be the owner's word; what the daemon itself started is not.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from stringd.runtime.errors import NotSavedError, UnknownUserError
 from stringd.runtime.topics import undo_store
+from stringd.runtime.topics.observer import TopicObserver, Unobserved
 from stringd.runtime.topics.session import Session, Slot
 from stringd.runtime.topics.store import SessionStore, restored
 from stringd.runtime.topics.users import Registration, UserRegistry
@@ -23,8 +24,14 @@ logger = logging.getLogger("stringd.runtime")
 class Topics:
     """Every user with its topics, kept in memory and on disk."""
 
-    def __init__(self, data_dir: Path, settle: Callable[[str], None] = lambda _home: None) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        settle: Callable[[str], None] = lambda _home: None,
+        observer: TopicObserver | None = None,
+    ) -> None:
         """`settle` is called with a user's home before anything happens in it."""
+        self._observer = observer or Unobserved()
         self.users = UserRegistry(data_dir)
         self._settle = settle
         self._data_dir = data_dir
@@ -100,6 +107,7 @@ class Topics:
             self._settle(user.home)
             slot.session = Session(user, slot.topic)
             self._slots.setdefault(slot.user_id, {})[slot.topic.canonical] = slot
+            self._observer.created(slot.user_id, slot.topic.canonical)
         return slot.session
 
     def sessions(self, user_id: str | None = None) -> Iterator[Slot]:
@@ -119,6 +127,7 @@ class Topics:
         if slot is None or slot.session is None:
             return None
         session, slot.session = slot.session, None
+        self._observer.closed(user_id, topic.canonical)
         erasing = self._store.delete(user_id, topic)
         undo_store.forget(self._data_dir, session)
         self._discard_if_idle(slot)
@@ -180,6 +189,8 @@ class Topics:
         slots = list(self._slots.get(user_id, {}).values())
         sessions = [slot.session for slot in slots if slot.session is not None]
         for slot in slots:
+            if slot.session is not None:
+                self._observer.closed(user_id, slot.topic.canonical)
             slot.session = None
             self._discard_if_idle(slot)
         return sessions

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-RunStatus = Literal["pending", "running", "completed", "error", "cancelled"]
+from stringd.wire.run_status import RunStatus
 
 
 class Value(Struct, rename="camel", kw_only=True, omit_defaults=False):
