@@ -13,7 +13,7 @@ from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.exec import ExecEndpoint, require_user
 from stringd.server.feed.endpoint import FeedEndpoint
-from stringd.server.feed.watch import Watch
+from stringd.server.feed.observation import Observation
 from stringd.server.guard import RequestGuard, own_pages
 from stringd.server.http.messages import (
     ClientGone,
@@ -59,7 +59,7 @@ class App:
     def __init__(
         self, settings: "DaemonSettings", log: "EventLog", request_stop: Callable[[], None]
     ) -> None:
-        self.watch = Watch(audit_log())
+        self.watch = Observation(audit_log())
         self.runtime = Runtime(settings.runtime, observer=self.watch.topics)
         self._log = log
         self._request_stop = request_stop

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stringd.wire.result import Result
 
 
-class RunningCommand(NamedTuple):
+class TopicCommand(NamedTuple):
     """A command that has not ended."""
 
     user: str
@@ -33,7 +33,7 @@ class TopicWatch:
         """Commands since the daemon started."""
         self.failures = 0
         """Those that ended with an error."""
-        self.running: dict[int, RunningCommand] = {}
+        self.running: dict[int, TopicCommand] = {}
         self.last: dict[tuple[str, str], TopicDone] = {}
         """What each open topic did last."""
 
@@ -59,7 +59,7 @@ class TopicWatch:
 
     def began(self, slot: "Slot", text: str, client: "ClientName", /) -> int:
         self._number += 1
-        started = RunningCommand(
+        started = TopicCommand(
             slot.user_id,
             slot.topic.canonical,
             shown_command(text),

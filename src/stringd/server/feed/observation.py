@@ -30,7 +30,7 @@ HEALTH_SECONDS: Final = 5.0
 _PAGE_BYTES: Final = resource.getpagesize()
 
 
-class Watch:
+class Observation:
     """One per daemon. `topics` and `of_runs` hear the rooms; `attach` makes the rest possible."""
 
     def __init__(self, audit_log: Path) -> None:
