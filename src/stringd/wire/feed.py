@@ -54,7 +54,7 @@ class TopicClosed(FeedEvent, tag="topic.closed"):
     topic: str
 
 
-class RunState(FeedEvent, tag="run.state"):
+class RunChanged(FeedEvent, tag="run.state"):
     """A run changed its state. `error` is set when it failed, `result` when it completed."""
 
     run_id: str
@@ -150,7 +150,7 @@ AnyFeedEvent = (
     | TopicExecuting
     | TopicDone
     | TopicClosed
-    | RunState
+    | RunChanged
     | RunStep
     | RunWaiting
     | RunResolved

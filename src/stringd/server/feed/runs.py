@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from stringd.system.clock import timestamp
-from stringd.wire.feed import PromptKind, RunResolved, RunState, RunStep, RunWaiting
+from stringd.wire.feed import PromptKind, RunChanged, RunResolved, RunStep, RunWaiting
 from stringd.wire.runs import messages as m
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class RunWatch:
             )
 
     def deleted(self, run_id: str) -> None:
-        self._feed.publish(RunState(run_id=run_id, strategy="", status="deleted"))
+        self._feed.publish(RunChanged(run_id=run_id, strategy="", status="deleted"))
 
     def _wait(self, waiting: RunWaiting) -> None:
         waiting.ts = timestamp()
@@ -73,7 +73,7 @@ class RunWatch:
         self, run_id: str, strategy: str, status: "RunStatus", result: str = "", error: str = ""
     ) -> None:
         self._feed.publish(
-            RunState(run_id=run_id, strategy=strategy, status=status, result=result, error=error)
+            RunChanged(run_id=run_id, strategy=strategy, status=status, result=result, error=error)
         )
 
 
