@@ -59,6 +59,7 @@ async def test_patience_has_the_end_it_was_given(account: Account, tmp_path: Pat
     async with AsyncString(account.user, home=account.home, port=account.port, timeout=1) as string:
         with pytest.raises(TransportError, match="timed out"):
             await string.exec("bash:a", f"cat {gate}")
+    async with client(account) as string:
         assert (await string.exec("file:main", "/info")).ok
     gate.write_text("")
 

@@ -61,9 +61,12 @@ def test_a_failed_command_is_a_result_until_it_is_unwrapped(string: String) -> N
 def test_patience_has_the_end_it_was_given(account: Account, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    with String(account.user, home=account.home, port=account.port, timeout=1) as string:
-        with pytest.raises(TransportError, match="timed out"):
-            string.exec("bash:a", f"cat {gate}")
+    with (
+        String(account.user, home=account.home, port=account.port, timeout=1) as hasty,
+        pytest.raises(TransportError, match="timed out"),
+    ):
+        hasty.exec("bash:a", f"cat {gate}")
+    with String(account.user, home=account.home, port=account.port) as string:
         assert string.exec("file:main", "/info").ok
     gate.write_text("")
 

@@ -34,8 +34,9 @@ from stringd.gate.server import Server
 from stringd.gate.turns import Turns
 from stringd.gate.watch import Watch
 from tests.gate.screen import Screen
+from tests.support.daemon import WAIT_SECONDS
 
-PATIENCE = float(os.environ.get("STRINGD_TEST_PATIENCE", "20"))
+PATIENCE = float(os.environ.get("STRINGD_TEST_PATIENCE", WAIT_SECONDS))
 QUESTION = "timeout, default=N)"
 
 

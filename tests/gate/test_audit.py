@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from stringd.gate import audit
 from stringd.gate.audit import GENESIS, HEAD_KEPT, AuditLog, head_path, verify
 from stringd.gate.errors import TroubleError
+from tests.gate.support import PATIENCE
 from tests.requirements import proves
 
 GOLDEN = Path(__file__).parent / "golden" / "audit-1.jsonl"
@@ -67,7 +68,7 @@ def test_two_gates_may_write_one_log(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     for log in logs:
         log.close()
     assert verify(path) == (120, None)

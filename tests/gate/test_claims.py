@@ -191,39 +191,56 @@ def test_c3_an_approval_is_used_once_however_many_ask_with_its_id(home: Path) ->
         barrier = threading.Barrier(8)
 
         def race() -> None:
-            barrier.wait(10)
+            barrier.wait(PATIENCE)
             replies.append(exchange(desk.path, asked))
 
         threads = [threading.Thread(target=race) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(PATIENCE)
     assert sorted(str(reply["status"]) for reply in replies) == ["error"] * 7 + ["ok"]
     assert (home / "runs").read_text() == "x\n"
     assert len(desk.human.asked) == 1
 
 
 class Hesitant(dict[bytes, float]):
-    """A memory that waits, when asked, for a second one who asks at the same time."""
+    """A memory whose first answer waits until a second one asks, or has to wait for its turn."""
 
     def __init__(self) -> None:
-        self.both = threading.Barrier(2)
+        self.looked = False
+        self.second_came = threading.Event()
 
     def __contains__(self, key: object) -> bool:
         known = super().__contains__(key)
-        try:
-            self.both.wait(0.3)
-        except threading.BrokenBarrierError:
-            # Alone, as it should be: the other one waits until we have remembered.
-            self.both.reset()
+        if self.looked:
+            self.second_came.set()
+        self.looked = True
+        assert self.second_came.wait(PATIENCE)
         return known
+
+
+class TellingLock:
+    """A lock that says when somebody finds it taken."""
+
+    def __init__(self, taken: threading.Event) -> None:
+        self._lock = threading.Lock()
+        self._taken = taken
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self._taken.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 @proves("GATE-REPLAY-01")
 def test_c3_looking_an_id_up_and_remembering_it_are_one_step() -> None:
     memory = ReplayMemory(5)
-    memory._seen = Hesitant()
+    memory._seen = seen = Hesitant()
+    memory.__dict__["_lock"] = TellingLock(seen.second_came)
     refused: list[RefusalError] = []
 
     def admit() -> None:

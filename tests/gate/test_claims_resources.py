@@ -68,7 +68,7 @@ def test_r1_64_hostile_connections_do_not_keep_an_honest_one_from_being_served(d
                 connection.recv(1)
     finally:
         enough.set()
-        trickling.join(10)
+        trickling.join(PATIENCE)
         for connection in hostile:
             connection.close()
 

@@ -3,13 +3,16 @@ import os
 import socket
 import stat
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from stringd.gate import listener as listener_module
 from stringd.gate.errors import TroubleError
-from stringd.gate.listener import Listener
+from stringd.gate.listener import LOCK_PAUSE, Listener
+from tests.gate.support import PATIENCE
 from tests.requirements import proves
 
 
@@ -45,12 +48,22 @@ def test_a_living_gate_keeps_its_socket(path: Path) -> None:
 def test_a_dead_gates_socket_is_taken_over(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    Listener(path).close()
+    listener = Listener(path)
+    with socket.socket(socket.AF_UNIX) as caller:
+        caller.connect(str(path))
+        accepted, _ = listener.socket.accept()
+        accepted.close()
+    assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+    listener.close()
+    assert not path.exists()
 
 
 def test_our_own_leftover_file_is_replaced(path: Path) -> None:
     path.write_text("left over")
-    Listener(path).close()
+    listener = Listener(path)
+    assert path.is_socket()
+    listener.close()
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("target", ["precious", "gone"])
@@ -83,25 +96,37 @@ def test_two_gates_that_find_a_dead_socket_do_not_take_each_others(
 ) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    looked, second_has_it = threading.Event(), threading.Event()
+    looked, second_moved = threading.Event(), threading.Event()
     answers = listener_module._answers
 
     def hesitate(where: Path) -> bool:
         found = answers(where)
         if threading.current_thread() is first:
             looked.set()
-            # What it has seen gets old if the second may go on meanwhile.
-            second_has_it.wait(0.3)
+            # What it has seen gets old unless the second has to wait for it.
+            assert second_moved.wait(PATIENCE)
         return found
 
+    def pause(seconds: float) -> None:
+        second_moved.set()
+        time.sleep(seconds)
+
+    def second() -> None:
+        try:
+            Listener(path).close()
+        finally:
+            second_moved.set()
+
     monkeypatch.setattr(listener_module, "_answers", hesitate)
+    monkeypatch.setattr(listener_module, "time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr(listener_module, "LOCK_ATTEMPTS", int(PATIENCE / LOCK_PAUSE))
     made: list[Listener] = []
     first = threading.Thread(target=lambda: made.append(Listener(path)))
     first.start()
-    assert looked.wait(10)
+    assert looked.wait(PATIENCE)
     with pytest.raises(TroubleError, match="already running"):
-        Listener(path)
-    first.join(10)
+        second()
+    first.join(PATIENCE)
     with socket.socket(socket.AF_UNIX) as probe:
         probe.connect(str(path))
     made[0].close()

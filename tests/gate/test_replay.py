@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from stringd.gate.errors import BusyError, RefusalError
 from stringd.gate.replay import ReplayMemory
 from stringd.gate.validate import MAX_AGE_SECONDS
+from tests.gate.support import PATIENCE
 from tests.requirements import proves
 
 
@@ -62,7 +63,7 @@ def test_of_many_at_once_exactly_one_is_admitted() -> None:
     admitted: list[int] = []
 
     def race(number: int) -> None:
-        barrier.wait(10)
+        barrier.wait(PATIENCE)
         try:
             memory.admit("same", 0)
         except RefusalError:
@@ -73,5 +74,5 @@ def test_of_many_at_once_exactly_one_is_admitted() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
     assert len(admitted) == 1

@@ -10,6 +10,7 @@ import pytest
 
 from stringd.net.mcp_walls import ServerWalls, enclosed_server
 from stringd.system.sandbox import Level, Nothing, available
+from tests.support.daemon import WAIT_SECONDS
 from tests.system.sandbox.cage import canary_parent
 
 pytestmark = pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine")
@@ -51,7 +52,7 @@ def output(base: Path, level: Level, *, owned: bool) -> list[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        timeout=60,
+        timeout=WAIT_SECONDS,
         check=True,
     )
     return done.stdout.splitlines()

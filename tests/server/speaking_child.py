@@ -11,7 +11,7 @@ import sys
 
 from websockets.sync.client import ClientConnection, connect, unix_connect
 
-WAIT_SECONDS = 20
+WAIT_SECONDS = 60
 
 
 def decisions(run_id: str) -> list[dict[str, object]]:

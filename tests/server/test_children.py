@@ -16,7 +16,7 @@ from stringd.system.peers import kernel_can_say
 from stringd.wire.runs.messages import RequestPermission
 from tests.requirements import proves
 from tests.runs.support import Json, Watcher, scripted, sequential, strategy, watching
-from tests.support.daemon import Daemon, free_port
+from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 from tests.support.http import User, request
 
 pytestmark = [
@@ -234,4 +234,4 @@ def test_a_child_may_stop_the_daemon(tmp_path: Path) -> None:
         )
         user.post(cmd=f"/exec {shlex.join((sys.executable, '-c', code))}")
         assert daemon.process is not None
-        assert daemon.process.wait(20) == 0
+        assert daemon.process.wait(WAIT_SECONDS) == 0

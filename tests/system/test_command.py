@@ -58,9 +58,11 @@ async def test_a_program_past_its_time_is_ended_with_its_children(
 ) -> None:
     text = "sleep 1000 & echo $! $$; trap '' TERM HUP; wait; sleep 1000"
     started = Started(text, tmp_path, keeps_detached=keeps_detached)
-    ended = await started.command.wait(0.5)
+    async with asyncio.timeout(WAIT_SECONDS):
+        while len(started.lines) < 2:  # noqa: ASYNC110 - another process prints them
+            await asyncio.sleep(0.01)
+    ended = await started.command.wait(0.1)
     assert ended.ending is CommandEnding.TIMED_OUT
-    assert len(started.lines) == 2
     assert not any(alive(int(pid)) for pid in started.lines)
 
 
@@ -69,7 +71,8 @@ async def test_what_left_the_group_ends_too_unless_it_may_stay(tmp_path: Path) -
     ended = Started(text, tmp_path)
     await ended.command.wait(WAIT_SECONDS)
     assert not alive(int(ended.lines[0]))
-    kept = Started(f"{text}; sleep 0.1", tmp_path, keeps_detached=True)
+    left = "mkfifo up; setsid sh -c 'echo >up; exec sleep 1000' >/dev/null 2>&1 & echo $!; read <up"
+    kept = Started(left, tmp_path, keeps_detached=True)
     await kept.command.wait(WAIT_SECONDS)
     pid = int(kept.lines[0])
     assert alive(pid)

@@ -5,14 +5,13 @@ import signal
 import subprocess
 import sys
 
+from tests.support.daemon import WAIT_SECONDS
 from tests.system.sandbox.cage import NOBODY
-
-SECONDS = 60
 
 
 def run(program: str) -> "subprocess.CompletedProcess[str]":
     argv = [sys.executable, "-c", program]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False)
 
 
 def test_an_unreadable_process_keeps_its_environment_from_its_children() -> None:
@@ -49,7 +48,7 @@ child.wait()
     assert process.stdout.readline() == b"guarded\n"
     process.kill()
     # The child holds the pipe open while it lives.
-    assert process.communicate(timeout=SECONDS)[0] == b""
+    assert process.communicate(timeout=WAIT_SECONDS)[0] == b""
 
 
 def test_a_child_whose_parent_is_gone_already_ends_at_once() -> None:

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.support.daemon import WAIT_SECONDS
+
 PROGRAM = """
 import os, pathlib
 from stringd.runs.models.credentials import Credentials, FileVault, secret_of
@@ -31,7 +33,7 @@ def test_taken_keys_are_in_no_environment_and_still_serve_the_provider() -> None
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_SECONDS,
         check=False,
     )
     assert done.stdout.splitlines() == [
@@ -52,4 +54,4 @@ assert pathlib.Path("/proc/self/environ").read_bytes() == before
 """
     argv = [sys.executable, "-c", program]
     environment = {"A": "OPENAI_API_KEY=x", "B": ""}
-    subprocess.run(argv, env=environment, timeout=60, check=True)
+    subprocess.run(argv, env=environment, timeout=WAIT_SECONDS, check=True)

@@ -15,6 +15,7 @@ from stringd.documents import Action
 from tests.actions.holes import corpus
 from tests.actions.support import action
 from tests.requirements import proves
+from tests.support.daemon import WAIT_SECONDS
 
 PLACE = ActionContext(
     "/act.x",
@@ -56,7 +57,7 @@ def run(command: ComposedCommand, value: str, directory: Path) -> bytes:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=60,
+        timeout=WAIT_SECONDS,
         check=False,
     )
     return done.stdout

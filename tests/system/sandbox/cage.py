@@ -25,8 +25,8 @@ from stringd.system.sandbox import (
 )
 from stringd.system.sandbox.hidden import listening_sockets
 from stringd.system.sandbox.walls import working_bubblewrap, working_landlock
+from tests.support.daemon import WAIT_SECONDS
 
-SECONDS = 90
 BEGAN = "began"
 SECRET = "CANARY-SECRET"
 NOBODY = 65534
@@ -100,7 +100,7 @@ class Cage:
         """Everything the script and what it left behind printed: the pipe ends with the last."""
         enclosed = self.enclosed(["/bin/bash", "-c", f"echo {BEGAN}; {script}"], spec, **more)
         process = self.start(enclosed, stdin=subprocess.DEVNULL, stdout=-1, stderr=-2)
-        output, _ = process.communicate(timeout=SECONDS)
+        output, _ = process.communicate(timeout=WAIT_SECONDS)
         began, _, rest = output.decode("utf-8", "replace").partition("\n")
         # Otherwise an attempt that was never made would count as one that failed.
         assert began == BEGAN, output

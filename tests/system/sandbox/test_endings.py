@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from stringd.system.sandbox import Bubblewrap, ask_to_end, processes_inside
-from tests.system.sandbox.cage import SECONDS, Cage, limits
+from tests.support.daemon import WAIT_SECONDS
+from tests.system.sandbox.cage import Cage, limits
 
 # Each job says when it is up; it would hold the output open for ten minutes.
 JOB = "touch up; exec sleep 600"
@@ -49,14 +50,14 @@ def test_a_signal_that_ends_the_command_comes_through(caged: Cage, name: str) ->
 
 def test_a_program_that_does_not_exist_fails(caged: Cage) -> None:
     process = caged.start(caged.enclosed(["/no/such/program"]), stderr=subprocess.PIPE)
-    _, said = process.communicate(timeout=SECONDS)
+    _, said = process.communicate(timeout=WAIT_SECONDS)
     assert process.returncode != 0
     assert b"/no/such/program" in said
 
 
 def test_input_and_output_are_the_callers(caged: Cage) -> None:
     process = caged.start(caged.enclosed(["/bin/cat"]), stdin=-1, stdout=-1)
-    output, _ = process.communicate(b"\0all of it\n" * 100_000, timeout=SECONDS)
+    output, _ = process.communicate(b"\0all of it\n" * 100_000, timeout=WAIT_SECONDS)
     assert output == b"\0all of it\n" * 100_000
     assert process.returncode == 0
 
@@ -79,7 +80,7 @@ def test_nothing_is_left_when_the_started_process_is_killed(
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     os.killpg(process.pid, number)
-    process.wait(SECONDS)
+    process.wait(WAIT_SECONDS)
     _until_closed(process.stdout.fileno())
     process.stdout.close()
 
@@ -96,7 +97,7 @@ def test_nothing_is_left_when_the_parent_is_killed(caged: Cage, script: str) -> 
     assert parent.stdout is not None
     assert parent.stdout.readline() == b"ready\n"
     parent.kill()
-    parent.wait(SECONDS)
+    parent.wait(WAIT_SECONDS)
     _until_closed(parent.stdout.fileno())
     parent.stdout.close()
 
@@ -111,7 +112,7 @@ def _detaching(cage: Cage, script: str, then: str) -> str:
 
 def _until_closed(descriptor: int) -> None:
     """Wait for the end of a pipe: the moment when nobody holds its other end."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + WAIT_SECONDS
     while select.select([descriptor], [], [], deadline - time.monotonic())[0]:
         if not os.read(descriptor, 4096):
             return
@@ -126,7 +127,7 @@ def test_what_runs_inside_can_be_asked_to_end_by_itself(caged: Cage) -> None:
     assert process.stdout.readline() == b"ready\n"
     assert processes_inside(process.pid)
     assert ask_to_end(process.pid) >= 1
-    assert process.communicate(timeout=SECONDS)[0] == b"cleaned\n"
+    assert process.communicate(timeout=WAIT_SECONDS)[0] == b"cleaned\n"
     assert process.returncode == 5
 
 
@@ -136,14 +137,14 @@ def test_temporary_files_are_gone_after_a_kill(caged: Cage) -> None:
     assert process.stdout is not None
     path = Path(process.stdout.readline().decode().strip())
     process.kill()
-    process.wait(SECONDS)
+    process.wait(WAIT_SECONDS)
     _until_closed(process.stdout.fileno())
     process.stdout.close()
     _until(lambda: not path.exists())
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + WAIT_SECONDS
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -175,7 +176,7 @@ def test_a_terminal_of_its_own_has_job_control(caged: Cage) -> None:
         os.write(ours, b"\x03")
         _type(ours, "echo after-$((3))\n", b"after-3\r\n")
         os.write(ours, b"exit 4\n")
-        assert process.wait(SECONDS) == 4
+        assert process.wait(WAIT_SECONDS) == 4
     finally:
         process.kill()
         process.wait()
@@ -188,7 +189,7 @@ def _type(terminal: int, text: str, expected: bytes) -> bytes:
 
 
 def _read_until(terminal: int, expected: bytes) -> bytes:
-    seen, deadline = b"", time.monotonic() + SECONDS
+    seen, deadline = b"", time.monotonic() + WAIT_SECONDS
     while expected not in seen:
         ready = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))[0]
         assert ready, seen
@@ -240,7 +241,7 @@ def test_memory_is_limited(caged: Cage) -> None:
 def test_the_working_directory_is_kept(caged: Cage) -> None:
     enclosed = caged.enclosed(["/bin/pwd"])
     process = caged.start(enclosed, stdout=subprocess.PIPE, cwd=caged.workspace / "sub")
-    assert process.communicate(timeout=SECONDS)[0].decode() == f"{caged.workspace}/sub\n"
+    assert process.communicate(timeout=WAIT_SECONDS)[0].decode() == f"{caged.workspace}/sub\n"
 
 
 def test_no_descriptor_but_the_three_reaches_the_command(caged: Cage) -> None:
@@ -254,7 +255,7 @@ def _keeping(cage: Cage, script: str) -> Iterator[tuple["subprocess.Popen[bytes]
     """A script in a sandbox that keeps jobs, and the socket on which it says what it left."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        ours.settimeout(SECONDS)
+        ours.settimeout(WAIT_SECONDS)
         enclosed = cage.enclosed(["/bin/bash", "-c", script], cage.spec(keeps_jobs=True))
         process = cage.start(enclosed, stdin=theirs, stdout=subprocess.PIPE, start_new_session=True)
         theirs.close()
@@ -263,7 +264,7 @@ def _keeping(cage: Cage, script: str) -> Iterator[tuple["subprocess.Popen[bytes]
             yield process, ours
         finally:
             process.kill()
-            process.wait(SECONDS)
+            process.wait(WAIT_SECONDS)
             process.stdout.close()
 
 
@@ -271,7 +272,7 @@ def _keeping(cage: Cage, script: str) -> Iterator[tuple["subprocess.Popen[bytes]
 def test_a_command_that_detaches_nothing_ends_its_sandbox(caged: Cage, script: str) -> None:
     with _keeping(caged, script) as (process, report):
         assert report.recv(16) == b""
-        assert process.wait(SECONDS) == 7
+        assert process.wait(WAIT_SECONDS) == 7
 
 
 def test_a_detached_job_is_reported_and_lives_until_its_own_end(caged: Cage) -> None:
@@ -282,7 +283,7 @@ def test_a_detached_job_is_reported_and_lives_until_its_own_end(caged: Cage) -> 
         (caged.workspace / "gate").write_text("go\n")
         assert process.stdout is not None
         assert process.stdout.readline() == b"late\n"
-        assert process.wait(SECONDS) == 7
+        assert process.wait(WAIT_SECONDS) == 7
 
 
 @pytest.mark.parametrize("end", ["the socket is closed", "the started process is killed"])
@@ -302,4 +303,4 @@ def test_a_command_among_jobs_can_be_asked_to_end_by_itself(caged: Cage) -> None
         assert process.stdout.readline() == b"ready\n"
         ask_to_end(process.pid)
         assert process.stdout.readline() == b"cleaned\n"
-        assert process.wait(SECONDS) == 5
+        assert process.wait(WAIT_SECONDS) == 5
