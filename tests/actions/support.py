@@ -42,7 +42,7 @@ class Topic(NoTopic):
     def read_file(self, path: str, limit: int) -> bytes:
         return self._files.read(path, limit)
 
-    def write_file(self, path: str, data: bytes) -> None:
+    async def write_file(self, path: str, data: bytes) -> None:
         self._files.write(path, data)
 
 

@@ -1,5 +1,6 @@
 """Response templates: what a page makes of an answer."""
 
+import asyncio
 import base64
 from typing import Any
 
@@ -21,7 +22,7 @@ def run(
     mask: Mask = NOTHING_HIDDEN,
 ) -> str:
     answer = ActionAnswer({"status": 200, "body": body}, b"raw")
-    return TemplateRun(answer, inputs or {}, at or place(), mask).run(template)
+    return asyncio.run(TemplateRun(answer, inputs or {}, at or place(), mask).run(template))
 
 
 def test_paths_reach_keys_indices_and_the_root() -> None:

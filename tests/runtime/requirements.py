@@ -175,6 +175,7 @@ PROVENANCE = _numbered(
     ("Trusting a file, and taking it back, counts for a page that is open.", _TRUST),
     ("An agent's String commands are asked about where their effects happen.", _TRUST),
     ("What was decided about a page is decided again after a restart.", _TRUST),
+    ("A file that an agent's String command would write is asked about as its tools are.", _TRUST),
 )
 
 ALL = [*COMMANDS, *CHANFLOW, *FILES, *WEB, *SESSIONS, *DEFECTS, *PROVENANCE]

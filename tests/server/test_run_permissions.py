@@ -15,6 +15,7 @@ import pytest
 
 from stringd.net.mcp_client import McpServers
 from stringd.runtime import Runtime, RuntimeSettings
+from stringd.runtime.commands.table import COMMANDS, FAMILIES
 from stringd.runtime.shell.shell import Shell
 from stringd.server.run_ports import run_ports
 from stringd.server.turns import TopicTurns
@@ -171,8 +172,9 @@ async def test_an_action_an_agent_wrote_itself_is_asked_about_like_its_command(
     ]
     async with agents(tmp_path, approve_commands=["^touch"]) as server:
         watcher = await server.watcher()
-        used = await use(server, watcher, work, *calls, decisions=[decision])
-    (asked,) = used.of("request_permission")
+        used = await use(server, watcher, work, *calls, decisions=["allow", decision])
+    wrote, asked = used.of("request_permission")
+    assert (wrote["operation"], wrote["resource"]) == ("fs.write", f"{home}/tools/own.md")
     assert asked["toolName"] == "string"
     assert asked["resource"].startswith(f"cd {home}/tools && touch {canary}-")
     assert asked["resource"].endswith('"a b"')
@@ -190,9 +192,10 @@ async def test_a_page_an_agent_wrote_sends_no_stored_name_unasked(
         calls = [string(f"/write ~/x.md\n{page}"), string("/open ~/x.md"), string("/act.x")]
         async with agents(tmp_path) as server:
             watcher = await server.watcher()
-            used = await use(server, watcher, work, *calls, decisions=["allow", decision])
+            decisions = ["allow", "allow", decision]
+            used = await use(server, watcher, work, *calls, decisions=decisions)
         asked = [request["resource"] for request in used.of("request_permission")]
-        assert asked == [f"{web.url}/x", f"send $API_KEY to {web.url}"]
+        assert asked == [f"{home}/x.md", f"{web.url}/x", f"send $API_KEY to {web.url}"]
         assert len(web.asked) == (1 if decision == "allow" else 0)
 
 
@@ -243,3 +246,153 @@ async def test_a_run_that_ends_while_it_is_asked_leaves_the_topic_free(
             calls = [string("/info")]
             used = await use(server, watcher, work, *calls, run_id="r2")
     assert used.output.startswith("Session info")
+
+
+NOTE = "# One\nfirst\n\n# Two\nsecond\n"
+WRITES = {
+    "write": ("/write {file}\nnew",),
+    "write a new file": ("/write {folder}/deep/new.md\nnew",),
+    "write --new": ("/write {folder}/new.md --new\nnew",),
+    "write a block": ("/write {file}#two\nnew",),
+    "append": ("/append {file}\nnew",),
+    "edit": ("/edit {file}\nnew",),
+    "edit --force": ("/edit {file} --force\nnew",),
+    "edit a block": ("/edit {file}#two\nnew",),
+    "edit lines": ("/edit {file}:L2\nnew",),
+    "replace": ("/replace {file}\nfirst\n---\nnew",),
+    "replace lines": ("/replace {file}:L2-L3\nnew",),
+    "replace a block": ("/replace {file}#two\nnew",),
+    "another spelling": ("  //WRITE {file}\nnew",),
+    "an open document": ("/open {file}", "/edit this\nnew"),
+    "through a link": ("/append {folder}/link.md\nnew",),
+    "save and to": ("/open ~/page.md", "/act.save --where {folder}/new.md"),
+    "act": ("/open ~/page.md", "/act save --where {file}"),
+    "short form": ("/open ~/page.md", "/save --where {file}"),
+}
+"""Ways to change a file through a topic. Each last command would change one file of `folder`."""
+PAGE_THAT_SAVES = """# P
+
+```act.save
+CLI echo new
+  where: string (required)
+```
+
+```act.save.response
+save: {Response.body}
+to: {where}
+```
+"""
+
+
+def content(folder: Path) -> dict[str, str]:
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {str(path.relative_to(folder)): path.read_text("utf-8") for path in found}
+
+
+@pytest.fixture
+def elsewhere(home: Path) -> Path:
+    """A folder that the topic reaches and that is not in the workspace."""
+    (home / "page.md").write_text(PAGE_THAT_SAVES, "utf-8")
+    return filled(home / "notes")
+
+
+def filled(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "note.md").write_text(NOTE, "utf-8")
+    (folder / "link.md").symlink_to("note.md")
+    return folder
+
+
+def calls_of(commands: tuple[str, ...], folder: Path) -> list[Call]:
+    file = folder / "note.md"
+    return [
+        string(command.replace("{file}", str(file)).replace("{folder}", str(folder)))
+        for command in commands
+    ]
+
+
+@proves("PRV-19")
+@pytest.mark.parametrize("commands", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("decision", ["deny", "allow"])
+async def test_a_file_outside_the_workspace_is_asked_about_like_a_tool_that_writes_it(
+    tmp_path: Path, work: Path, elsewhere: Path, commands: tuple[str, ...], decision: str
+) -> None:
+    before = content(elsewhere)
+    calls = calls_of(commands, elsewhere)
+    own: Call = ("create_file", {"path": str(elsewhere / "own.md"), "content": ""})
+    async with agents(tmp_path) as server:
+        watcher = await server.watcher()
+        used = await use(server, watcher, work, *calls, own, decisions=[decision, "deny"])
+    asked, theirs = used.of("request_permission")
+    changed = {name for name, text in content(elsewhere).items() if before.get(name) != text}
+    assert len(changed) == (decision == "allow")
+    assert {key: asked[key] for key in ("operation", "reason")} == {
+        key: theirs[key] for key in ("operation", "reason")
+    }
+    assert asked["operation"] == "fs.write"
+    assert asked["details"]["path"] == asked["resource"]
+    for name in changed:
+        assert asked["resource"] == str(elsewhere / name)
+    if decision == "deny":
+        refused = f"Error (permission_denied): Writing {asked['resource']} was denied by the user"
+        assert used.outputs[-2] == refused
+
+
+@proves("PRV-19")
+@pytest.mark.usefixtures("elsewhere")
+@pytest.mark.parametrize("denied", [False, True], ids=["as it is", "denied by the policy"])
+async def test_files_of_the_workspace_follow_the_policy_of_the_run(
+    tmp_path: Path, work: Path, denied: bool
+) -> None:
+    folders = [filled(work / f"{number}") for number, _ in enumerate(WRITES)]
+    calls = [
+        call
+        for commands, folder in zip(WRITES.values(), folders, strict=True)
+        for call in calls_of(commands, folder)
+    ]
+    async with agents(tmp_path, approve_commands=["^true"]) as server:
+        watcher = await server.watcher()
+        if denied:
+            policy = {"tool": "string", "mode": "write", "deny": ["**"]}
+            first = string("/exec true")
+            await start(server, watcher, work, first, *calls)
+            await watcher.until("request_permission")
+            await watcher.send("update_policy", runId="r", **policy)
+            asked = watcher.seen[-1]["requestId"]
+            await watcher.send(
+                "permission_decision", runId="r", permissionRequestId=asked, decision="allow"
+            )
+            used = await finish(watcher)
+        else:
+            used = await use(server, watcher, work, *calls)
+    assert used.of("request_permission") == []
+    for folder in folders:
+        assert (content(folder) == {"note.md": NOTE}) == denied, folder
+
+
+@proves("PRV-19")
+async def test_taking_an_edit_back_is_asked_about_too(
+    tmp_path: Path, work: Path, elsewhere: Path
+) -> None:
+    calls = [string(f"/append {elsewhere}/note.md\nnew"), string("/undo"), string("/undo")]
+    async with agents(tmp_path) as server:
+        watcher = await server.watcher()
+        used = await use(server, watcher, work, *calls, decisions=["allow", "deny", "allow"])
+    assert "denied by the user" in used.outputs[1]
+    assert used.outputs[2].startswith("Undo: reverted")
+    assert content(elsewhere) == {"note.md": NOTE}
+
+
+READING = {
+    *("help", "open", "back", "refresh", "nav", "source", "verify", "info", "ls"),
+    *("topics", "sessions", "session", "close"),
+}
+ASKED_ELSEWHERE = {"set", "install", "uninstall", "exec"}
+WRITING = {"write", "append", "edit", "replace", "undo", "act", "action"}
+
+
+@proves("PRV-19")
+def test_every_command_is_known_to_these_tables() -> None:
+    """A new command that writes must ask, and be asked about here."""
+    assert set(COMMANDS) == READING | ASKED_ELSEWHERE | WRITING
+    assert set(FAMILIES) == {"act.", "action.", "tool:"}

@@ -61,8 +61,11 @@ class ActionTopic(Protocol):
     def read_file(self, path: str, limit: int) -> bytes:
         """The bytes of a file the caller named, at most so many."""
 
-    def write_file(self, path: str, data: bytes) -> None:
-        """Write a file a template named, whole or not at all."""
+    async def write_file(self, path: str, data: bytes) -> None:
+        """Write a file a template named, whole or not at all.
+
+        What it raises beside `ActionError` ends the action: somebody said no.
+        """
 
 
 class NoTopic:
@@ -82,7 +85,7 @@ class NoTopic:
     def read_file(self, path: str, limit: int) -> bytes:  # noqa: ARG002
         raise FileNotFoundError(path)
 
-    def write_file(self, path: str, data: bytes) -> None:  # noqa: ARG002
+    async def write_file(self, path: str, data: bytes) -> None:  # noqa: ARG002
         raise PermissionError(path)
 
 

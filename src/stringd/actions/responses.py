@@ -57,9 +57,9 @@ class TemplateRun:
     buffer: bytes | None = None
     size: int = 0
 
-    def run(self, template: str) -> str:
+    async def run(self, template: str) -> str:
         """The output text, with a notice about references that led nowhere."""
-        self._block(compile_template(template), {}, in_loop=False)
+        await self._block(compile_template(template), {}, in_loop=False)
         text = self.mask("\n".join(self.lines)).rstrip()
         return f"{text}\n\n{self._notice()}" if self.unresolved else text
 
@@ -72,13 +72,13 @@ class TemplateRun:
             "Left visible above instead of rendering blank."
         )
 
-    def _block(self, program: Program, items: dict[str, Any], *, in_loop: bool) -> None:
+    async def _block(self, program: Program, items: dict[str, Any], *, in_loop: bool) -> None:
         for line in program:
             if self.size > MAX_OUTPUT_CHARACTERS:
                 return
-            self._line(line, items, in_loop=in_loop)
+            await self._line(line, items, in_loop=in_loop)
 
-    def _line(self, line: Line, items: dict[str, Any], *, in_loop: bool) -> None:
+    async def _line(self, line: Line, items: dict[str, Any], *, in_loop: bool) -> None:
         match line:
             case Print():
                 self._print(self._text(line.text, items, printed=True))
@@ -90,13 +90,13 @@ class TemplateRun:
             case Loop():
                 found = self._array(line.path, items)
                 for item in found if isinstance(found, list) else ():
-                    self._block(line.body, {**items, line.variable: item}, in_loop=True)
+                    await self._block(line.body, {**items, line.variable: item}, in_loop=True)
             case Save():
                 self._save(line.typed)
             case Decode():
                 self._decode(line.encoding)
             case Write():
-                self._write(self._text(line.path, items))
+                await self._write(self._text(line.path, items))
 
     def _print(self, text: str) -> None:
         self.size += len(text) + 1
@@ -185,13 +185,13 @@ class TemplateRun:
                 self.buffer = None
                 self._print(f"decode: not base64: {error}")
 
-    def _write(self, path: str) -> None:
+    async def _write(self, path: str) -> None:
         if self.buffer is None:
             self._print(f"to: {_NO_BUFFER}")
             return
         known = self.place.names.context
         path = _CONTEXT_VARIABLE.sub(lambda match: known.get(match[1], match[0]), path)
         try:
-            self.place.topic.write_file(path, self.buffer)
+            await self.place.topic.write_file(path, self.buffer)
         except ActionError as error:
             self._print(f"to: write failed: {error.message}")

@@ -195,11 +195,13 @@ class _Call:
         elif html:
             text = html_to_markdown(text)
         fields = {"status": fetched.status, "body": parsed(text)}
-        return self._template(bound, ActionAnswer(fields, fetched.body), self._action.response)
+        return await self._template(
+            bound, ActionAnswer(fields, fetched.body), self._action.response
+        )
 
-    def _template(self, bound: Bound, answer: ActionAnswer, template: str) -> ActionText:
+    async def _template(self, bound: Bound, answer: ActionAnswer, template: str) -> ActionText:
         run = TemplateRun(answer, bound.values, self._place, self._mask)
-        return ActionText(_cut(run.run(template)), templated=True)
+        return ActionText(_cut(await run.run(template)), templated=True)
 
     async def _cli(self, bound: Bound, inputs: Inputs) -> Outcome:
         command = command_for(self._action, inputs, bound.words)
@@ -220,7 +222,7 @@ class _Call:
         self.running = True
         with self._caller.holding(running):
             output = await running.output(self._engine.cli_timeout)
-        return self._command_answer(bound, output, template)
+        return await self._command_answer(bound, output, template)
 
     def _job_keeper(self, command: ComposedCommand) -> Callable[[DetachedJob], None]:
         """Only apps leave jobs: with an app they can be seen and go."""
@@ -239,7 +241,7 @@ class _Call:
         values = {name: value for name, value in own.items() if "\0" not in value}
         return command_environment(self._engine.base_environment, values, command.values)
 
-    def _command_answer(
+    async def _command_answer(
         self, bound: Bound, output: CommandOutput, template: str | None
     ) -> ActionText:
         handles_failure = template is not None and mentions(template, "exit_code", "status")
@@ -262,7 +264,7 @@ class _Call:
             "stdout": output.stdout,
             "stderr": output.stderr,
         }
-        return self._template(bound, ActionAnswer(fields, output.text.encode()), template)
+        return await self._template(bound, ActionAnswer(fields, output.text.encode()), template)
 
     async def _tool(self, bound: Bound, inputs: Inputs) -> Outcome:
         self._check_required(bound, inputs)
@@ -273,7 +275,9 @@ class _Call:
         if self._action.response is None:
             return ActionText(self._mask(_cut(text.rstrip())))
         fields = {"status": 0, "body": parsed(text)}
-        return self._template(bound, ActionAnswer(fields, text.encode()), self._action.response)
+        return await self._template(
+            bound, ActionAnswer(fields, text.encode()), self._action.response
+        )
 
 
 _TRUNCATED: Final = "[… the command printed more than 10 MiB; the rest was not kept]"

@@ -81,9 +81,18 @@ class RunPermission:
         self._asking: asyncio.Future[None] | None = None
         self._over = False
         self.denied: Denied | None = None
+        self._writable = set[str]()
 
     async def command(self, line: str) -> None:
         await self._ask(self._questions.command(line))
+
+    async def write(self, path: str) -> None:
+        if path not in self._writable:
+            await self._ask(self._questions.write(path))
+            self._writable.add(path)
+
+    def may_write(self, path: str) -> bool:
+        return path in self._writable
 
     async def change(self, what: str) -> None:
         await self._ask(self._questions.change(what))

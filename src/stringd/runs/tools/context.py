@@ -37,6 +37,9 @@ class StringQuestions(Protocol):
     async def command(self, line: str) -> None:
         """Before a command line is run."""
 
+    async def write(self, path: str) -> None:
+        """Before a file is made, changed or removed."""
+
     async def change(self, what: str) -> None:
         """Before something is installed, removed or stored for good."""
 

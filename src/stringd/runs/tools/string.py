@@ -60,6 +60,9 @@ class _Questions:
             leaves=["it runs outside the sandbox"] if walls else (),
         )
 
+    async def write(self, path: str) -> None:
+        await self._permissions.path(self._agent, self._tool, "write", path, self._details)
+
     async def change(self, what: str) -> None:
         await self._permissions.more(self._agent, self._tool, what, self._details)
 

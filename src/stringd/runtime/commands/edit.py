@@ -32,7 +32,7 @@ from stringd.runtime.commands.edit_target import (
     unquoted,
     whole_file_of,
 )
-from stringd.runtime.editing.edit import Edited, EditRules, edit_file
+from stringd.runtime.editing.edit import Edited, EditRules, NotAskedError, edit_file
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import digest, is_large, read_text
 from stringd.runtime.editing.undo import revert
@@ -52,19 +52,19 @@ _REPLACE_USAGE: Final = (
 
 def write(call: Call) -> Awaitable[Result]:
     """Create or overwrite a file; with `#block`, replace that block."""
-    return asyncio.to_thread(_write, call)
+    return _changing(call, _write)
 
 
 def append(call: Call) -> Awaitable[Result]:
     """Add text at the end of an existing file, on a line of its own."""
-    return asyncio.to_thread(_append, call)
+    return _changing(call, _append)
 
 
 def edit(call: Call) -> Result | Awaitable[Result]:
     """Show source with line numbers; with text, replace the whole file, a block or lines."""
     order = read_order(call, _EDIT_USAGE, ("--force",), guesses_names=True)
     if order.text:
-        return asyncio.to_thread(_edit, call, order)
+        return _changing(call, lambda call: _edit(call, order))
     file = file_of(call, order)
     if is_large(file.real):
         return asyncio.to_thread(_view, call, order, file)
@@ -73,12 +73,12 @@ def edit(call: Call) -> Result | Awaitable[Result]:
 
 def replace(call: Call) -> Awaitable[Result]:
     """Replace lines, a block, or exact text."""
-    return asyncio.to_thread(_replace, call)
+    return _changing(call, _replace)
 
 
 def undo(call: Call) -> Awaitable[Result]:
     """Take this topic's last edit back."""
-    return asyncio.to_thread(_undo, call)
+    return _changing(call, _undo)
 
 
 def verify(call: Call) -> Result | Awaitable[Result]:
@@ -91,6 +91,15 @@ def verify(call: Call) -> Result | Awaitable[Result]:
     if is_large(file.real):
         return asyncio.to_thread(_verify, call, file, typed, target.block)
     return _verify(call, file, typed, target.block)
+
+
+async def _changing(call: Call, work: Callable[[Call], Result]) -> Result:
+    """Run what changes a file in a thread; an agent of a run is asked about that file first."""
+    while True:
+        try:
+            return await asyncio.to_thread(work, call)
+        except NotAskedError as unasked:
+            await unasked.permission.write(unasked.path)
 
 
 def _write(call: Call) -> Result:

@@ -21,6 +21,7 @@ from stringd.system.clock import timestamp
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
+    from stringd.runtime.topics.permission import Permission
 
 
 class Edited(NamedTuple):
@@ -36,6 +37,15 @@ class Edited(NamedTuple):
         return self.new.count("\n") + 1
 
 
+class NotAskedError(Exception):
+    """A run has not been asked yet whether its agent may write this file."""
+
+    def __init__(self, permission: "Permission", path: str) -> None:
+        super().__init__(path)
+        self.permission = permission
+        self.path = path
+
+
 class EditRules(NamedTuple):
     """How careful an edit is."""
 
@@ -49,7 +59,11 @@ class EditRules(NamedTuple):
 def edit_file(
     call: "Call", file: FilePath, change: Callable[[str], str], rules: EditRules
 ) -> Edited:
-    """Apply `change` to a file's text. Raises `CommandError`; the file is then untouched."""
+    """Apply `change` to a file's text. Raises `CommandError`; the file is then untouched.
+
+    Raises `NotAskedError` for an agent of a run that has to be asked about this file first.
+    """
+    check_asked(call, file)
     # Edits run in threads: between reading and renaming, no other edit may write.
     with call.services.edits:
         before = _read(file, rules)
@@ -72,6 +86,13 @@ def edit_file(
     context = call.session.number("_diff_context", 0, DEFAULT_CONTEXT)
     limit = call.session.number("_diff_max_lines", 1, DEFAULT_MAX_LINES)
     return Edited(new, len(data), blind, diff(old, new, context, limit))
+
+
+def check_asked(call: "Call", file: FilePath) -> None:
+    """Called right before a file is changed. Raises `NotAskedError`."""
+    permission, path = call.caller.permission, str(file.real)
+    if permission is not None and not permission.may_write(path):
+        raise NotAskedError(permission, path)
 
 
 def _write(

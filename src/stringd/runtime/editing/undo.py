@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from stringd.runtime.editing.edit import EditRules, _read
+from stringd.runtime.editing.edit import EditRules, _read, check_asked
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import digest, remove, write_data
 from stringd.runtime.errors import CommandError
@@ -22,7 +22,8 @@ class Reverted(NamedTuple):
 def revert(call: "Call") -> Reverted:
     """Take the topic's last edit back.
 
-    Raises `CommandError` when there is nothing to take back or the file changed since.
+    Raises `CommandError` when there is nothing to take back or the file changed since, and
+    `NotAskedError` for an agent of a run that has to be asked first.
     """
     data_dir = call.services.settings.data_dir
     with call.services.edits:
@@ -33,6 +34,7 @@ def revert(call: "Call") -> Reverted:
         for file, record in zip(files, records, strict=True):
             current = _read(file, EditRules(may_create=True))
             if current is not None and digest(current.data).hex() == record.sha256:
+                check_asked(call, file)
                 previous = _step_back(call, file, record, current.mode)
                 undo_store.forget(data_dir, call.session)
                 return Reverted(file, previous)

@@ -14,7 +14,7 @@ from stringd.actions.provenance import (
     capabilities,
     owner,
 )
-from stringd.runtime.editing.paths import is_within, locate, standing_directory
+from stringd.runtime.editing.paths import FilePath, is_within, locate, standing_directory
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.saved import keep_saved
 from stringd.runtime.pages.provenance import WORK_DIRECTORY
@@ -181,11 +181,23 @@ class TopicAccess:
             return Path(self._call.cwd)
         return Path(_work_directory(self._call, make=False) or self._call.session.user.home)
 
-    def write_file(self, path: str, data: bytes) -> None:
-        """Write a file a template named, whole or not at all. Raises `ActionError`."""
+    async def write_file(self, path: str, data: bytes) -> None:
+        """Write a file a template named, whole or not at all.
+
+        Raises `ActionError`, and `CommandError` when an agent of a run may not.
+        """
         try:
             file = locate(self._call, path, self._saving_directory())
             check_saving(self._call, self._provenance, file)
+        except CommandError as error:
+            raise ActionError(error.code or "INTERNAL_ERROR", error.message) from error
+        permission = self._call.caller.permission
+        if permission is not None:
+            await permission.write(str(file.real))
+        self._write(path, file, data)
+
+    def _write(self, path: str, file: FilePath, data: bytes) -> None:
+        try:
             home = os.path.realpath(self._call.session.user.home)
             if self._foreign_answers and is_within(str(file.real), home):
                 keep_saved(home, str(file.real), data)

@@ -1,8 +1,8 @@
 """What an agent of a run is asked about before a command of it has an effect outside its topic.
 
 A client outside speaks for the owner and is not asked. An agent's commands meet the same questions
-as its other tools, where the effect happens: a process starts, a connection opens, something is
-installed. The words that led there do not matter.
+as its other tools, where the effect happens: a process starts, a connection opens, a file is
+written, something is installed. The words that led there do not matter.
 """
 
 import re
@@ -25,6 +25,12 @@ class Permission(Protocol):
 
     async def command(self, line: str) -> None:
         """Before a command line is run."""
+
+    async def write(self, path: str) -> None:
+        """Before a file is made, changed or removed; `path` is where it really is."""
+
+    def may_write(self, path: str) -> bool:
+        """Whether `write` was answered with yes."""
 
     async def change(self, what: str) -> None:
         """Before something is installed, removed or stored for good, or a stored name is sent."""
