@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from stringd.client import AsyncRuns
+from stringd.system.lineage import started_by_a_daemon
 from stringd.system.peers import kernel_can_say
 from stringd.wire.runs.messages import RequestPermission
 from tests.requirements import proves
@@ -27,6 +29,12 @@ pytestmark = [
 CHILD = Path(__file__).with_name("speaking_child.py")
 READING = {"tools": [{"name": "read_file", "args": {"path": "../secret.txt"}}]}
 REFUSED = ["FORBIDDEN"] * 5
+BECOME = (
+    "import os, resource, sys; number = 2**61 + 2**35 + 2**29; "
+    "resource.setrlimit(10, (number, number)); os.execvp(sys.argv[1], sys.argv[1:])"
+)
+AS_A_CHILD = (sys.executable, "-c", BECOME)
+"""Becomes what it is given, with the mark of what one and the same daemon started."""
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +231,30 @@ async def test_what_outlived_a_killed_daemon_decides_nothing_in_the_next(tmp_pat
             assert json.loads(result.read_text("utf-8")) == [*REFUSED, "run_list"]
     finally:
         daemon.stop()
+
+
+@proves("TRUST-12")
+@pytest.mark.skipif(started_by_a_daemon(), reason="these tests run in a daemon's child themselves")
+def test_a_child_that_starts_the_daemon_again_is_not_its_owner(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path)
+    with daemon:
+        pass
+    daemon.launcher = AS_A_CHILD
+    with daemon:
+        words = [*AS_A_CHILD, sys.executable, "-P", str(CHILD), "ws", str(daemon.port), "r", "-"]
+        told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        assert json.loads(told) == [*REFUSED, "run_list"]
+
+
+@proves("TRUST-12")
+def test_a_daemon_of_a_childs_own_is_the_childs(tmp_path: Path) -> None:
+    """An agent may develop with a daemon, in a data directory that it makes itself."""
+    daemon = Daemon(tmp_path)
+    daemon.launcher = AS_A_CHILD
+    with daemon:
+        words = [*AS_A_CHILD, sys.executable, "-P", str(CHILD), "ws", str(daemon.port), "r", "-"]
+        told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        assert "FORBIDDEN" not in json.loads(told)
 
 
 def test_a_child_may_stop_the_daemon(tmp_path: Path) -> None:

@@ -12,13 +12,14 @@ from stringd.runtime.errors import StorageError
 from stringd.server.app import App
 from stringd.server.serve import PortInUseError, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
-from stringd.system.data_directory import ForeignDirectoryError, claim
+from stringd.system.data_directory import ForeignDirectoryError, claim, is_listed
 from stringd.system.holder import hold
 from stringd.system.keeper import sweep_killed
 from stringd.system.lineage import mark_descendants
 from stringd.system.process_guard import be_unreadable
 from stringd.system.processes.orphans import adopt_orphans
 from stringd.system.provider_keys import take_provider_keys
+from stringd.system.trust import TrustStore
 
 
 def main(name: str, argv: Sequence[str]) -> int:
@@ -31,7 +32,8 @@ def main(name: str, argv: Sequence[str]) -> int:
             raise SettingsError(f"data directory {settings.data_dir} is not writable")
         take_provider_keys()
         be_unreadable()
-        marks = mark_descendants()
+        # The owner's list names the directory only if no child of a daemon made it.
+        marks = mark_descendants(for_the_owner=is_listed(settings.data_dir, TrustStore()))
         adopt_orphans()
         _announce_other(settings)
         _end_leftovers(settings)

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -25,6 +25,7 @@ from stringd.server.http.messages import (
     json_response,
     text_response,
 )
+from stringd.server.pages import refused_page
 from stringd.server.runs import RunsEndpoint
 from stringd.server.turns import TopicTurns
 from stringd.wire.gate import AUDIT_LOG, gate_directory
@@ -67,9 +68,10 @@ class App:
         self._data_dir = settings.data_dir
         self.damage: list[str] = []
         """What cannot be read in the data directory, a sentence each."""
-        ports = filter(None, (settings.port, settings.runs_port))
+        ports = [port for port in (settings.port, settings.runs_port) if port]
         origins = (*settings.allow_origins, *own_pages(ports))
-        self.refusal = RequestGuard(origins, strict=settings.strict_origins).refusal
+        self._guard = RequestGuard(origins, strict=settings.strict_origins)
+        self._own_pages = frozenset(page.encode() for page in own_pages(ports))
         turns = TopicTurns(self.runtime, settings.queue_timeout)
         self.runs = RunsEndpoint(
             settings.data_dir,
@@ -99,6 +101,13 @@ class App:
         """Release what the rooms hold; the daemon is stopping."""
         await self._mcp.close()
         await self.runtime.close()
+
+    def refusal(self, headers: Mapping[bytes, bytes]) -> str | None:
+        """Why a request with these headers is refused; None when it may pass."""
+        refused = self._guard.refusal(headers)
+        if refused is None and headers.get(b"origin", b"") not in self._own_pages:
+            return refused_page(headers)
+        return refused
 
     def judge(self, request: HttpRequest) -> HttpError | None:
         """Why a request is refused before its body is read; None when the body may come."""

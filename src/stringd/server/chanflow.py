@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 from stringd.runtime.topics.call import Caller
 from stringd.server.exec import require_user, working_directory
 from stringd.server.http.messages import CORS_HEADERS, HttpError, HttpRequest, HttpResponse
+from stringd.server.pages import speaker_of
 from stringd.server.turns import TopicTurns
 from stringd.wire import chanflow
 from stringd.wire.body import BodyError, parse_object
@@ -42,7 +43,8 @@ class ChanFlowEndpoint:
         if len(blocks) > MAX_BLOCKS:
             raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
         client = request.headers.get(b"user-agent", b"")
-        caller = Caller(cwd, speaker=request.peer.visitor, client=client)
+        speaker = speaker_of(request.peer.visitor, request.headers)
+        caller = Caller(cwd, speaker=speaker, client=client)
         replies = await self._run_all(user_id, blocks, caller)
         return HttpResponse(200, _HEAD, sendable(chanflow.join(replies)).encode())
 

@@ -24,6 +24,7 @@ from stringd.server.http.messages import (
     HttpRequest,
     HttpResponse,
 )
+from stringd.server.pages import speaker_of
 from stringd.wire.body import BodyError, parse_exec_body
 from stringd.wire.exec import SSE_HEADERS, command_label, exec_events
 from stringd.wire.topic import InvalidTopicError, Topic, parse_topic
@@ -163,7 +164,8 @@ class ExecEndpoint:
 
 def _caller(request: HttpRequest, command: ExecRequest) -> Caller:
     client = request.headers.get(b"user-agent", b"")
-    return Caller(command.cwd, speaker=request.peer.visitor, client=client)
+    speaker = speaker_of(request.peer.visitor, request.headers)
+    return Caller(command.cwd, speaker=speaker, client=client)
 
 
 def require_user(runtime: "Runtime", request: HttpRequest) -> str:

@@ -7,7 +7,8 @@ environment, and also when that daemon was killed.
 
 The number says which daemon it was: the upper half is drawn by a daemon that no other started, and
 all below it share it; the lower half is drawn anew, and lower, by each daemon inside another's
-process tree, so that it counts its own children, not the processes beside it.
+process tree, so that it counts its own children, not the processes beside it; unless it serves
+what is the owner's, where nothing that any daemon started decides.
 """
 
 import os
@@ -27,6 +28,8 @@ _LOWEST_MARK: Final = 2**61
 _STEP: Final = 1 << 20
 """How far below the daemon around it a daemon draws its number."""
 _UNLIMITED: Final = float("inf")
+_serves_the_owner: Final[list[bool]] = []
+"""Not empty in a daemon to which everything that any daemon started is a child."""
 _GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError)
 
 
@@ -60,11 +63,14 @@ class Marks(NamedTuple):
         return self.lowest <= number <= self.highest
 
 
-def mark_descendants() -> Marks | None:
+def mark_descendants(*, for_the_owner: bool = False) -> Marks | None:
     """Make what this process starts from now on known as started by a daemon; called once.
 
+    With `for_the_owner`, whatever any daemon started counts as started by this one: a child must
+    not become the owner by starting a daemon of its own.
     None where the limit is so low already that no number is left to tell this daemon by.
     """
+    _serves_the_owner.extend([True] if for_the_owner else [])
     _, hard = resource.getrlimit(_RLIMIT_LOCKS)
     unlimited = hard == resource.RLIM_INFINITY
     marks = _draw(None if unlimited or hard > _HIGHEST_MARK else hard)
@@ -90,7 +96,9 @@ def is_descendant(pid: int) -> bool:
     theirs, mark = lock_limit(pid), lock_limit(os.getpid())
     if theirs is None or mark is None:
         return True
-    if _same_family(theirs, mark) or not _is_mark(mark):
+    if _serves_the_owner:
+        marked = _is_mark(theirs) or theirs <= mark < _UNLIMITED
+    elif _same_family(theirs, mark) or not _is_mark(mark):
         # What a daemon around this one started has a higher number.
         marked = theirs <= mark < _UNLIMITED
     else:
@@ -112,7 +120,7 @@ def outsider_holding(inode: int) -> Program | None:
     """
     found: Program | None = None
     for pid in _processes():
-        if _holds(pid, inode):
+        if holds_socket(pid, inode):
             if is_descendant(pid):
                 return None
             found = found or Program(pid, program(pid))
@@ -138,7 +146,9 @@ class NetworkWalls:
         if not self._made or not any(_is_walled(each.pid) for each in descendants(os.getpid())):
             return False
         # The newest first: most clients have just been started.
-        holder = next((pid for pid in sorted(_processes(), reverse=True) if _holds(pid, inode)), 0)
+        holder = next(
+            (pid for pid in sorted(_processes(), reverse=True) if holds_socket(pid, inode)), 0
+        )
         return not holder or (is_descendant(holder) and _is_walled(holder))
 
 
@@ -156,7 +166,8 @@ def _processes() -> Iterator[int]:
     return (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
 
 
-def _holds(pid: int, inode: int) -> bool:
+def holds_socket(pid: int, inode: int) -> bool:
+    """Whether a process that we may look at has a socket open."""
     wanted, directory = f"socket:[{inode}]", f"/proc/{pid}/fd"
     with suppress(*_GONE):
         for name in os.listdir(directory):  # noqa: PTH208

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from stringd.server.http.messages import CORS_HEADERS, ClientGone, HttpRequest, HttpResponse
+from stringd.server.pages import speaker_of
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -91,7 +92,7 @@ def _scope(request: HttpRequest) -> dict[str, Any]:
         "headers": list(request.headers.items()),
         "client": None,
         "server": None,
-        "stringd.visitor": request.peer.visitor,
+        "stringd.visitor": speaker_of(request.peer.visitor, request.headers),
     }
 
 

@@ -22,7 +22,9 @@ from stringd.server.http.messages import (
 )
 from stringd.server.http.reader import Application
 from stringd.server.http.responder import Responder, whole_and_last
+from stringd.server.pages import speaker_of
 from stringd.server.visitors import Visitor
+from stringd.system.lineage import Speaker
 
 STALL_SECONDS: Final = 30.0
 """How long the rest of a begun request may take to go on."""
@@ -45,7 +47,7 @@ LINGER_BYTES: Final = 2 * MAX_BODY_BYTES
 _SLOW_SECONDS: Final = 5.0
 """A request that takes longer to arrive gives way when there are too many connections."""
 
-Upgrade = Callable[[asyncio.Transport, bytes, Visitor | None, Place], None]
+Upgrade = Callable[[asyncio.Transport, bytes, Speaker | None, Place], None]
 """Takes a transport and its place over, with the upgrade request and what followed it."""
 
 Look = Callable[[asyncio.BaseTransport], Visitor]
@@ -214,7 +216,8 @@ class HttpConnection(Responder):
             self._crowd.connections.discard(self)
             self._outbox.flush()
             head = self._head_again(method)
-            self._upgrade(self._transport, head + rest, self.visitor, self._place)
+            speaker = speaker_of(self.visitor, self._headers)
+            self._upgrade(self._transport, head + rest, speaker, self._place)
 
     def _encourage(self, expectation: bytes) -> None:
         if expectation.lower() == b"100-continue" and self._answers_nothing():
