@@ -184,6 +184,7 @@ QUEUE = _numbered(
     ("Other topics run side by side.", SPEC("1.4")),
     ("Who leaves while its command runs does not stop it.", SPEC("1.4")),
     ("/sessions shows who executes and how many wait.", PAGE),
+    ("What waits for a topic that is closed is answered so, and never runs.", "our own promise"),
 )
 
 HEALTH = _numbered(

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,9 +27,9 @@ def line(user: User, length: int, command: str = "/info") -> Iterator[list[Wire]
         yield wires
 
 
-def until_waiting(user: User, length: int) -> None:
-    """Return once that many commands wait in `file:main`; the test's own limit bounds it."""
-    while user.sessions()["file:main"]["queue_length"] != length:
+def until_waiting(user: User, length: int, topic: str = "file:main") -> None:
+    """Return once that many commands wait in a topic; the test's own limit bounds it."""
+    while user.sessions()[topic]["queue_length"] != length:
         pass
 
 
@@ -167,3 +167,66 @@ def test_those_who_wait_for_a_closed_session_run_in_a_new_one(user: User) -> Non
         blocked.finish()
         content = events(waiting.receive().body)[1][1]
     assert "{old}" not in content
+
+
+def by_command(user: User) -> None:
+    head, content = user.exec("/close file:main", "file:other")
+    assert head["ok"]
+    first, second = (f"/exec touch {user.home}/ran-{number}" for number in range(2))
+    named = [each if len(each) <= 80 else f"{each[:80]}…" for each in (first, second)]
+    assert content == f"Closed: file:main\nNot run: 2 that waited: {named[0]}; {named[1]}"
+
+
+def by_session_command(user: User) -> None:
+    head, content = user.exec("/session close file:main", "file:other")
+    assert head["ok"]
+    assert content.startswith("Closed session: file:main\nNot run: 2 that waited: /exec touch ")
+
+
+def by_request(user: User) -> None:
+    assert request(user.port, "DELETE", f"/sessions/{user.id}/file:main").status == 200
+
+
+def by_moving(user: User) -> None:
+    body = {"id": user.id, "home": f"{user.home}-moved"}
+    assert request(user.port, "POST", "/users", body).status == 200
+
+
+@proves("QUEUE-09")
+@pytest.mark.parametrize("close", [by_command, by_session_command, by_request, by_moving])
+def test_closing_a_topic_drops_what_waits_for_it(user: User, close: Callable[[User], None]) -> None:
+    user.exec("/info", "file:other")
+    with Blocked(user) as blocked, line(user, 2, f"/exec touch {user.home}/ran-{{}}") as waiting:
+        close(user)
+        for number, wire in enumerate(waiting):
+            (_, head), (_, content), _ = wire.receive().events
+            assert (head["ok"], head["code"]) == (False, "CONFLICT")
+            told = content.partition("\n")[2]
+            assert told.startswith("ERROR(CONFLICT): Not run: file:main was closed while ")
+            assert f"/exec touch {user.home}/ran-{number}"[:80] in told
+        blocked.finish()
+    assert user.exec("/info")[0]["ok"]
+    assert list(user.home.glob("ran-*")) == []
+
+
+@proves("QUEUE-09")
+def test_closing_a_shell_drops_what_waits_behind_it(user: User) -> None:
+    topic, gate, mark = "bash:x", user.home / "gate", user.home / "ran"
+    os.mkfifo(gate)
+    with Wire(user.port) as first, Wire(user.port) as closing, Wire(user.port) as behind:
+        first.send(user.message(f"read line < {gate}; echo {{}}", topic))
+        writing = os.open(gate, os.O_WRONLY)
+        for number, (wire, command) in enumerate(
+            ((closing, "//close"), (behind, f"touch {mark}")), 1
+        ):
+            wire.send(user.message(command, topic))
+            until_waiting(user, number, topic)
+        os.write(writing, b"go\n")
+        os.close(writing)
+        assert first.receive().events[0][1]["ok"]
+        closed = closing.receive().events[1][1].partition("\n")[2]
+        assert closed.startswith("Bash session closed.\nNot run: a command that waited: touch ")
+        head = behind.receive().events[0][1]
+        assert (head["ok"], head["code"]) == (False, "CONFLICT")
+    assert not mark.exists()
+    assert user.exec("echo fresh", topic)[1].endswith("fresh")

@@ -6,6 +6,7 @@ StorageError        a file of the data directory cannot be used
 UnknownUserError    no such user
 QueueFullError      a topic has no waiting slot left
 QueueTimeoutError   a request waited too long for its topic
+TopicClosedError    a request waited for a topic that was closed
 CallerLeftError     whoever sent a waiting request does not wait for it any more
 """
 
@@ -66,6 +67,13 @@ class QueueTimeoutError(RuntimeRoomError):
 
     def __init__(self) -> None:
         super().__init__("Timed out waiting in queue.")
+
+
+class TopicClosedError(RuntimeRoomError):
+    """The topic was closed before the turn came."""
+
+    def __init__(self) -> None:
+        super().__init__("Not run: the topic was closed before its turn came.")
 
 
 class CallerLeftError(RuntimeRoomError):

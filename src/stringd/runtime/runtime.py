@@ -92,7 +92,7 @@ class Runtime:
         session = slot.session
         if session is None or not bash.bypasses_queue(session, text, slot.queue.length):
             return None
-        outcome = bash.bash(self.services.settings, session, text, caller)
+        outcome = bash.bash(self.services.settings, self.topics, session, text, caller)
         return self._finish(slot, session, outcome)
 
     async def close(self) -> None:

@@ -13,6 +13,7 @@ from stringd.runtime.errors import (
     CallerLeftError,
     QueueFullError,
     QueueTimeoutError,
+    TopicClosedError,
     UnknownUserError,
 )
 from stringd.runtime.runtime import Answer, Saving
@@ -72,7 +73,9 @@ class ExecEndpoint:
         self, request: HttpRequest, command: ExecRequest, slot: "Slot"
     ) -> HttpResponse | Awaitable[HttpResponse]:
         try:
-            turn = slot.queue.take_turn(self._queue_timeout, request.peer.left)
+            turn = slot.queue.take_turn(
+                self._queue_timeout, request.peer.left, command=command.text
+            )
         except QueueFullError as error:
             self._log.info("exec.queue_full", userId=slot.user_id, topic=slot.topic)
             raise HttpError(429, "QUEUE_FULL", slot.crowded) from error
@@ -123,6 +126,9 @@ class ExecEndpoint:
         except QueueTimeoutError as error:
             self._log.info("exec.queue_timeout", userId=slot.user_id, topic=slot.topic)
             raise HttpError(504, "QUEUE_TIMEOUT", str(error)) from error
+        except TopicClosedError:
+            self._log.info("exec.dropped", userId=slot.user_id, topic=slot.topic)
+            return self._response(command, Answer(slot.dropped(command.text), None), perf_counter())
         response = self._run(request, command, slot)
         return response if isinstance(response, HttpResponse) else await response
 

@@ -3,7 +3,12 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from stringd.runtime.errors import QueueFullError, QueueTimeoutError, UnknownUserError
+from stringd.runtime.errors import (
+    QueueFullError,
+    QueueTimeoutError,
+    TopicClosedError,
+    UnknownUserError,
+)
 from stringd.runtime.runtime import Answer
 from stringd.wire.result import Result
 
@@ -29,13 +34,15 @@ class TopicTurns:
         if beside is not None:
             return (await beside).result
         try:
-            turn = slot.queue.take_turn(self._queue_timeout)
+            turn = slot.queue.take_turn(self._queue_timeout, command=text)
             if turn is not None:
                 await turn
         except QueueFullError:
             return Result.error("QUEUE_FULL", slot.crowded)
         except QueueTimeoutError as error:
             return Result.error("QUEUE_TIMEOUT", str(error))
+        except TopicClosedError:
+            return slot.dropped(text)
         task = asyncio.ensure_future(self._execute(slot, text, caller))
         self._running.add(task)
         task.add_done_callback(self._running.discard)

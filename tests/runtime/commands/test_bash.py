@@ -3,7 +3,7 @@
 import os
 import select
 import signal
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from pathlib import Path
 from uuid import uuid4
 
@@ -251,6 +251,45 @@ def test_shells_do_not_outlive_a_daemon_that_crashed(own_daemon: Caller) -> None
     call.daemon.kill()
     assert select.select([ended], [], [], WAIT_SECONDS)[0]
     os.close(ended)
+
+
+RESTARTED = (
+    "[stringd was restarted: this is a new shell; the directory, variables and jobs of the one "
+    "before are gone]"
+)
+
+
+@proves("BASH-22")
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_the_first_reply_after_a_restart_says_that_the_shell_is_new(
+    own_daemon: Caller, end: str
+) -> None:
+    call = own_daemon
+    assert RESTARTED not in call("bash:one", "cd /; x=1").content
+    assert RESTARTED not in call("bash:two", "true").content
+    call("bash:two", "//close")
+    getattr(call.daemon, end)()
+    call.daemon.start()
+    again = Caller(call.daemon)
+    assert again("bash:one", "echo [$x]").content.endswith(f"---\n[]\n{RESTARTED}")
+    assert RESTARTED not in again("bash:one", "echo later").content
+    for topic in ("bash:two", "bash:never"):
+        assert RESTARTED not in again(topic, "true").content
+
+
+@proves("BASH-22")
+def test_a_shell_lost_with_its_first_command_is_not_forgotten(own_daemon: Caller) -> None:
+    call = own_daemon
+    gate = call.home / "gate"
+    os.mkfifo(gate)
+    with ThreadPoolExecutor() as pool:
+        lost = pool.submit(call, "bash:one", f"read x < {gate}")
+        writing = os.open(gate, os.O_WRONLY)
+        call.daemon.kill()
+        os.close(writing)
+        wait([lost])
+    call.daemon.start()
+    assert RESTARTED in Caller(call.daemon)("bash:one", "true").content
 
 
 def _started(call: Caller, topic: str) -> list[int]:

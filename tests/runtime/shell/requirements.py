@@ -28,6 +28,7 @@ ALL = [
     Requirement("BASH-19", "Shells see the user's environment without our secrets.", _OURS),
     Requirement("BASH-20", "//key and //kill reach a command whose request still waits.", _OURS),
     Requirement("BASH-21", "$?, set -e and ERR traps mean what they do at bash's prompt.", _OURS),
+    Requirement("BASH-22", "After a restart the first reply says that the shell is new.", _OURS),
     Requirement("EXEC-01", "/exec runs one command in a fresh shell with closed input.", _SPEC),
     Requirement("EXEC-02", "/exec without a command is refused.", _SPEC),
     Requirement("EXEC-03", "/exec exports session variables not starting with _.", _SPEC),

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.runtime.errors import CallerLeftError, QueueFullError, QueueTimeoutError
+from stringd.runtime.errors import (
+    CallerLeftError,
+    QueueFullError,
+    QueueTimeoutError,
+    TopicClosedError,
+)
 from stringd.runtime.topics.queue import MAX_WAITING, TopicQueue
 
 pytestmark = pytest.mark.anyio
@@ -75,11 +80,31 @@ async def test_who_waits_too_long_or_leaves_gives_the_place_up() -> None:
     assert (queue.busy, queue.length) == (True, 0)
 
 
+async def test_what_waits_is_dropped_without_a_turn() -> None:
+    queue = TopicQueue()
+    queue.take_turn(60)
+    turns = [queue.take_turn(60, command=text) for text in ("one", "two")]
+    gone = asyncio.get_running_loop().create_future()
+    gone.set_result(None)
+    left = queue.take_turn(60, lambda: gone, command="three")
+    assert queue.drop() == ["one", "two", "three"]
+    for turn in turns:
+        assert turn is not None
+        with pytest.raises(TopicClosedError):
+            await turn
+    assert left is not None
+    with pytest.raises(CallerLeftError):
+        await left
+    assert (queue.busy, queue.length) == (True, 0)
+    queue.leave()
+    assert not queue.busy
+
+
 @given(st.lists(st.sampled_from(["enter", "leave", "abandon first", "abandon last"]), max_size=60))
 async def test_one_runs_at_a_time_whatever_happens(steps: list[str]) -> None:
     queue = TopicQueue()
     running = False
-    waiting = deque[asyncio.Future[None]]()
+    waiting = deque[asyncio.Future[bool]]()
     for step in steps:
         if step == "enter":
             if len(waiting) == MAX_WAITING:

@@ -3,10 +3,12 @@
 import os
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from stringd.runtime.errors import CommandError
+from stringd.runtime.commands.topics import dropped_line
+from stringd.runtime.errors import CommandError, NotSavedError
 from stringd.runtime.shell import wording
 from stringd.runtime.shell.command import ShellLimits
 from stringd.runtime.shell.errors import (
@@ -28,6 +30,7 @@ from stringd.wire.result import Result
 if TYPE_CHECKING:
     from stringd.runtime.settings import RuntimeSettings
     from stringd.runtime.topics.session import Session
+    from stringd.runtime.topics.topics import Topics
 
 DEFAULT_WAIT_SECONDS: Final = 30.0
 MAX_WAIT_SECONDS: Final = 3600.0
@@ -49,6 +52,7 @@ class BashCall(NamedTuple):
     """One message to a bash topic; `text` is what follows a `//name`, or all of plain input."""
 
     settings: "RuntimeSettings"
+    topics: "Topics"
     session: "Session"
     text: str
     caller: Caller
@@ -70,7 +74,7 @@ class BashCall(NamedTuple):
 
 
 async def bash(
-    settings: "RuntimeSettings", session: "Session", text: str, caller: Caller
+    settings: "RuntimeSettings", topics: "Topics", session: "Session", text: str, caller: Caller
 ) -> Result:
     """Answer one message to a bash topic. Raises `CommandError`."""
     if not text.strip():
@@ -80,7 +84,7 @@ async def bash(
     if match is not None:
         handler = _meta_command(match["name"])
         text = match["rest"].removeprefix("\n").removesuffix("\n")
-    call = BashCall(settings, session, text, caller)
+    call = BashCall(settings, topics, session, text, caller)
     if call.shell is not None:
         call.shell.successor_directory = call.start_directory
     try:
@@ -110,9 +114,12 @@ async def run(call: BashCall) -> Result:
     shell = call.shell
     if shell is not None and shell.usable:
         return reply_result(await shell.run(call.text))
+    restarted = shell is None and call.session.had_shell
     await call.session.release()
     reply = await (await _fresh_shell(call)).run(call.text)
-    if shell is not None and not shell.end_told:
+    if restarted:
+        reply = reply._replace(notes=(*reply.notes, wording.restarted()))
+    elif shell is not None and not shell.end_told:
         reply = reply._replace(notes=(*reply.notes, wording.started_anew()))
     return reply_result(reply)
 
@@ -143,8 +150,10 @@ async def info(call: BashCall) -> Result:
 
 
 async def close(call: BashCall) -> Result:
-    await call.session.reset()
-    return Result.done("Bash session closed.")
+    session = call.session
+    dropped = dropped_line(call.topics.drop_waiting(session.user.id, session.topic))
+    await session.reset()
+    return Result.done(f"Bash session closed.{dropped}")
 
 
 async def input_(call: BashCall) -> Result:
@@ -226,6 +235,12 @@ async def _fresh_shell(call: BashCall) -> Shell:
     # Known to the session before it is ready: a topic closed meanwhile ends it too.
     call.session.running = shell
     shell.successor_directory = call.start_directory
+    # On disk before it runs anything: a shell that is lost with the daemon is not forgotten.
+    call.session.had_shell = True
+    keeping = call.topics.save(call.session) if call.topics.holds(call.session) else None
+    if keeping is not None:
+        with suppress(NotSavedError):
+            await keeping
     await shell.ready()
     return shell
 

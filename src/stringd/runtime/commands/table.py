@@ -88,7 +88,7 @@ def dispatch(
 ) -> Dispatched:
     """Route one command to its handler. Raises `CommandError` when there is none."""
     if session.topic.type == "bash":
-        return Dispatched(bash.bash(services.settings, session, text, caller))
+        return Dispatched(bash.bash(services.settings, topics, session, text, caller))
     call = Call(services, topics, session, parse_line(text), caller)
     if session.location is not None and session.location.page is None:
         return Dispatched(_handled_awake(call))

@@ -2,7 +2,7 @@
 
 from stringd.runtime.errors import CommandError
 from stringd.runtime.topics.call import Call
-from stringd.runtime.topics.session import Session, Slot
+from stringd.runtime.topics.session import Session, Slot, titled
 from stringd.wire.result import Result
 from stringd.wire.topic import TOPIC_TYPES, InvalidTopicError, Topic, parse_topic
 
@@ -36,16 +36,16 @@ async def session(call: Call) -> Result:
     if sum(1 for _ in call.topics.sessions(call.session.user.id)) <= 1:
         raise CommandError(None, "Cannot close last session.")
     topic = _topic(name) if name.strip() else call.session.topic
-    await _forget(call, topic)
-    return Result.done(f"Closed session: {topic}")
+    dropped = await _forget(call, topic)
+    return Result.done(f"Closed session: {topic}{dropped}")
 
 
 async def close(call: Call) -> Result:
     """Discard this topic's document, variables, history and shell, or another topic's."""
     if call.argument:
         topic = _topic(call.argument)
-        await _forget(call, topic)
-        return Result.done(f"Closed: {topic}")
+        dropped = await _forget(call, topic)
+        return Result.done(f"Closed: {topic}{dropped}")
     shown = call.session.shown_path()
     if shown is None:
         raise CommandError("INVALID_TARGET", "No document open.")
@@ -54,12 +54,23 @@ async def close(call: Call) -> Result:
     return Result.done(f"Closed: {shown}")
 
 
-async def _forget(call: Call, topic: Topic) -> None:
+async def _forget(call: Call, topic: Topic) -> str:
+    """Close a topic; what the reply says about commands that waited for it."""
+    dropped = dropped_line(call.topics.drop_waiting(call.session.user.id, topic))
     forgotten = await call.topics.forget(call.session.user.id, topic)
     if forgotten is None:
         raise CommandError("NOT_FOUND", f"No such topic: {topic}\nUse /topics to see what is open.")
     # It may be the caller's own, whose reply must not show the document any more.
     await forgotten.reset()
+    return dropped
+
+
+def dropped_line(commands: list[str]) -> str:
+    """A line about commands that will not run; empty when there are none."""
+    if not commands:
+        return ""
+    what = "a command that waited" if len(commands) == 1 else f"{len(commands)} that waited"
+    return f"\nNot run: {what}: {'; '.join(map(titled, commands))}"
 
 
 def _topic(name: str) -> Topic:

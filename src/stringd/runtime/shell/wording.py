@@ -74,5 +74,12 @@ def started_anew() -> str:
     return "the earlier shell of this topic had ended; this is a fresh one"
 
 
+def restarted() -> str:
+    return (
+        "stringd was restarted: this is a new shell; the directory, variables and jobs of the one "
+        "before are gone"
+    )
+
+
 def killed_by(number: Signals) -> str:
     return f"killed by {number.name}"

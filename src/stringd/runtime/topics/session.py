@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from stringd.runtime.topics.history import History
 from stringd.runtime.topics.location import Location, display, path_of
 from stringd.runtime.topics.queue import MAX_WAITING, TopicQueue
 from stringd.runtime.topics.seen_files import SeenFiles
+from stringd.wire.result import Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from stringd.wire.exec import Meta
     from stringd.wire.topic import Topic
 
+_NAMED: Final = 80
 ShortcutValue = str | tuple[str, ...]
 """What an action's answer stores under `@name`: one text or a tuple."""
 
@@ -41,6 +43,7 @@ class Session:
     __slots__ = (
         "auto_shortcuts",
         "directory",
+        "had_shell",
         "history",
         "location",
         "running",
@@ -75,6 +78,8 @@ class Session:
         self.seen_menus: set[str] = set()
         self.seen_files = SeenFiles()
         self.directory: Path | None = None
+        self.had_shell = False
+        """Whether a shell was started in it, by this daemon or one before it."""
 
     def number(self, variable: str, least: int, default: int) -> int:
         """A setting among the variables; the default when it is not a number of that size."""
@@ -134,6 +139,12 @@ class Session:
                 self.running = None
 
 
+def titled(text: str) -> str:
+    """A command as an answer names it: its first line, cut to a length that names it."""
+    first, _, rest = text.strip().partition("\n")
+    return f"{first[:_NAMED].rstrip()}…" if rest or len(first) > _NAMED else first
+
+
 class Slot:
     """A topic's place in the runtime: it outlives its session while commands still wait."""
 
@@ -148,6 +159,14 @@ class Slot:
     @property
     def idle(self) -> bool:
         return self.session is None and not self.queue.busy
+
+    def dropped(self, text: str) -> Result:
+        """The answer to a command that waited while the topic was closed."""
+        return Result.error(
+            "CONFLICT",
+            f"Not run: {self.topic} was closed while this waited for its turn: {titled(text)}\n"
+            "Send it again if it is meant for the topic as it is now.",
+        )
 
     @property
     def crowded(self) -> str:

@@ -56,6 +56,7 @@ class StoredSession(msgspec.Struct, omit_defaults=True):
     shortcut_owners: dict[str, str] = {}
     seen_menus: list[str] = []
     directory: str | None = None
+    had_shell: bool = False
 
 
 _NOWHERE: Final = "nowhere"
@@ -248,6 +249,7 @@ def restored(
     session.seen_menus = set(kept.seen_menus)
     session.seen_files = SeenFiles(seen)
     session.directory = Path(kept.directory) if kept.directory else None
+    session.had_shell = kept.had_shell
     session.stored = state
     return session
 
@@ -263,6 +265,7 @@ def _stored(session: Session) -> StoredSession:
         shortcut_owners=session.shortcut_owners,
         seen_menus=sorted(session.seen_menus),
         directory=str(session.directory) if session.directory else None,
+        had_shell=session.had_shell,
     )
 
 

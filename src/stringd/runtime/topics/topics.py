@@ -53,6 +53,9 @@ class Topics:
         if registration.created or registration.moved:
             self._settle(home)
         if registration.moved:
+            for slot in self._slots.get(user_id, {}).values():
+                # What was meant for the old home must not run in the new one.
+                slot.queue.drop()
             return registration, self._forget_all(user_id)
         for slot in self._slots.get(user_id, {}).values():
             if slot.session is not None:
@@ -110,6 +113,11 @@ class Topics:
             self._observer.created(slot.user_id, slot.topic.canonical)
         return slot.session
 
+    def holds(self, session: Session) -> bool:
+        """Whether a session still is its topic's: nobody has closed the topic."""
+        slot = self._slots.get(session.user.id, {}).get(session.topic.canonical)
+        return slot is not None and slot.session is session
+
     def sessions(self, user_id: str | None = None) -> Iterator[Slot]:
         """The slots that hold a session, of one user or of all."""
         owners = self._slots if user_id is None else [user_id]
@@ -121,11 +129,20 @@ class Topics:
     def session_count(self) -> int:
         return sum(1 for _ in self.sessions())
 
+    def drop_waiting(self, user_id: str, topic: "Topic") -> list[str]:
+        """Answer those that wait for a topic that nothing of theirs will run; what they sent."""
+        slot = self._slots.get(user_id, {}).get(topic.canonical)
+        return [] if slot is None else slot.queue.drop()
+
     async def forget(self, user_id: str, topic: "Topic") -> Session | None:
-        """Drop a topic's state. The session returned must be released; None when there was none."""
+        """Drop a topic's state. The session returned must be released; None when there was none.
+
+        Nothing that waited for the topic runs any more.
+        """
         slot = self._slots.get(user_id, {}).get(topic.canonical)
         if slot is None or slot.session is None:
             return None
+        slot.queue.drop()
         session, slot.session = slot.session, None
         self._observer.closed(user_id, topic.canonical)
         erasing = self._store.delete(user_id, topic)
