@@ -19,4 +19,10 @@ from stringd.cli.keys import LineEditor
 )
 def test_keys_edit_the_line(typed: str, lines: list[str], left: str) -> None:
     editor = LineEditor()
-    assert (editor.feed(typed), editor.text) == (lines, left)
+    assert ([line.text for line in editor.feed(typed)], editor.text) == (lines, left)
+
+
+def test_a_line_knows_when_it_was_begun() -> None:
+    editor = LineEditor()
+    assert editor.feed("ye", 1.0) == []
+    assert editor.feed("s\rno\r", 5.0) == [("yes", 1.0), ("no", 5.0)]

@@ -114,8 +114,9 @@ def test_a_clone_is_named_and_not_used_until_it_is_trusted(daemon: Daemon, clone
 class Typing:
     """`stringd run` in a terminal."""
 
-    def __init__(self, daemon: Daemon, cwd: Path, *args: str) -> None:
+    def __init__(self, daemon: Daemon, cwd: Path, *args: str, ahead: str = "") -> None:
         self._master, slave = pty.openpty()
+        os.write(self._master, ahead.encode())
         self.process = subprocess.Popen(
             [sys.executable, "-m", "stringd", *args],
             env=daemon.child_environment(),
@@ -165,6 +166,16 @@ def test_a_person_at_a_terminal_is_asked_once_and_shown_what_it_would_start(
     assert typing.answer("y") == 0
     assert typing.screen.count("Trust this content?") == 1
     assert stringd(daemon, clone.root, "run", name, "-i", "x", "--plain").returncode == 0
+
+
+def test_what_was_typed_or_pasted_before_the_question_does_not_trust(
+    daemon: Daemon, clone: Clone
+) -> None:
+    """The README of a clone may say what to paste."""
+    typing = Typing(daemon, clone.root, "run", "plain", "-i", "x", "--plain", ahead="y\n")
+    typing.until("Trust this content? [y/N]")
+    assert typing.answer("") == 1
+    assert clone.started == []
 
 
 def test_a_shell_of_the_daemon_cannot_trust_anything(daemon: Daemon, clone: Clone) -> None:

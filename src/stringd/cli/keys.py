@@ -5,9 +5,12 @@ import codecs
 import os
 import sys
 import termios
+import time
 import tty
 from types import TracebackType
 from typing import Any, Self
+
+from stringd.cli.streams import TypedLine
 
 
 class LineEditor:
@@ -15,14 +18,17 @@ class LineEditor:
 
     def __init__(self) -> None:
         self.text = ""
+        self._began: float | None = None
 
-    def feed(self, characters: str) -> list[str]:
+    def feed(self, characters: str, now: float = 0.0) -> list[TypedLine]:
         """Lines these characters completed. Escape sequences are dropped, never interpreted."""
-        lines: list[str] = []
+        lines: list[TypedLine] = []
         for character in _without_escapes(characters):
+            self._began = now if self._began is None else self._began
             if character in "\r\n":
-                lines.append(self.text)
+                lines.append(TypedLine(self.text, self._began))
                 self.text = ""
+                self._began = None
             elif character in "\x7f\b":
                 self.text = self.text[:-1]
             elif character == "\x15":
@@ -51,7 +57,7 @@ class Keyboard:
 
     def __init__(self) -> None:
         self.editor = LineEditor()
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._lines: asyncio.Queue[TypedLine | None] = asyncio.Queue()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._fd = sys.stdin.fileno()
         self._saved: list[Any] = []
@@ -71,7 +77,7 @@ class Keyboard:
         asyncio.get_running_loop().remove_reader(self._fd)
         termios.tcsetattr(self._fd, termios.TCSADRAIN, self._saved)
 
-    async def read_line(self) -> str | None:
+    async def read_line(self) -> TypedLine | None:
         return await self._lines.get()
 
     def _read(self) -> None:
@@ -80,5 +86,5 @@ class Keyboard:
             asyncio.get_running_loop().remove_reader(self._fd)
             self._lines.put_nowait(None)
             return
-        for line in self.editor.feed(self._decoder.decode(data)):
+        for line in self.editor.feed(self._decoder.decode(data), time.monotonic()):
             self._lines.put_nowait(line)

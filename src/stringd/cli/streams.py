@@ -2,6 +2,19 @@
 
 import os
 import sys
+from typing import Final, NamedTuple
+
+_TURNING: Final = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+"""Characters by which text is shown in another order than it has."""
+
+
+class TypedLine(NamedTuple):
+    """A line, and when its first key was pressed, by the monotonic clock."""
+
+    text: str
+    began: float
 
 
 def secure_streams() -> None:
@@ -18,11 +31,35 @@ def secure_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def forget_typed() -> None:
+    """Drop what was typed before a question whose answer must be meant for it."""
+    if sys.stdin.isatty():
+        import termios
+
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
 def visible(text: str) -> str:
-    """Control characters spelled out, so that no reply can drive the terminal it is shown on."""
+    """Control characters spelled out, so that no reply can drive the terminal it is shown on.
+
+    Those that turn the direction of the text around them count too.
+    """
     return "".join(
-        c
-        if c in "\n\t" or c.isprintable() or not (c < " " or "\x7f" <= c < "\xa0")
-        else f"\\x{ord(c):02x}"
-        for c in text
+        c if c in "\n\t" or c.isprintable() or not _drives(c) else _spelled(c) for c in text
     )
+
+
+def unmistakable(text: str) -> str:
+    """Text that somebody decides about: on one line, with everything unseen spelled out."""
+    return "".join(c if c.isprintable() else _spelled(c) for c in text)
+
+
+def _drives(character: str) -> bool:
+    return character < " " or "\x7f" <= character < "\xa0" or character in _TURNING
+
+
+def _spelled(character: str) -> str:
+    code = ord(character)
+    if character == "\n":
+        return "\\n"
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{{{code:04x}}}"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from stringd.cli.streams import visible
+from stringd.cli.streams import forget_typed, visible
 from stringd.runs import Offer, offer_of
 from stringd.system.data_directory import ForeignDirectoryError, adopt
 from stringd.system.lineage import started_by_a_daemon
@@ -112,6 +112,7 @@ def ask(path: str, trust: TrustStore) -> bool:
     offer = offer_of(Path(path), trust)
     print(f"{_one_line(offer.path)} is not trusted. It offers:", file=sys.stderr)
     print(described(offer), file=sys.stderr)
+    forget_typed()
     print("Trust this content? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         return False

@@ -299,6 +299,32 @@ def test_typing_while_it_runs_steers_it(daemon: Daemon) -> None:
     assert any("<user_steering>\\nbe brief\\n</user_steering>" in each for each in kept), kept
 
 
+def test_a_line_begun_before_a_permission_is_asked_for_does_not_give_it(daemon: Daemon) -> None:
+    """Whoever types `yes` to something else must not find that an agent had asked just then."""
+    held = daemon.directory / "held-until-typed"
+    os.mkfifo(held)
+    (daemon.directory.parent / "outside.txt").write_text("OUTSIDE", "utf-8")
+    calls = [
+        {"tools": [{"name": "run_command", "args": {"command": f"cat {held.name}"}}]},
+        {"tools": [{"name": "read_file", "args": {"path": "../outside.txt"}}]},
+    ]
+    agent = {**scripted(*calls, "end"), "tools": ["run_command", "read_file"]}
+    path = write(daemon, "ahead.yaml", strategy(sequential("a"), a=agent))
+    terminal = Terminal(daemon, "run", path, "-i", "go", "--run-id", "ahead")
+    terminal.until("steer")
+    terminal.type("ye")
+    terminal.until("ye")
+    held.write_text("let go\n", "utf-8")
+    terminal.until("wants fs.read")
+    terminal.type("s\r")
+    terminal.until("begun before the question could be read")
+    terminal.type("no\r")
+    assert terminal.ended() == 0
+    kept = [file.read_text("utf-8") for file in (daemon.data_dir / "runs").glob("ahead*")]
+    assert kept
+    assert not any("OUTSIDE" in each for each in kept)
+
+
 @pytest.mark.parametrize("view", [[], ["--plain"]])
 def test_ctrl_d_leaves_a_run_that_goes_on(daemon: Daemon, view: list[str]) -> None:
     run_id = f"left{len(view)}"

@@ -2,11 +2,13 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from stringd.cli.runs.plain_view import RunView
 from stringd.cli.runs.state import Prompt, RunState
+from stringd.cli.streams import TypedLine
 from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
@@ -16,8 +18,12 @@ COMPLETED, FAILED, CANCELLED, LEFT, INTERRUPTED = 0, 1, 3, 4, 130
 BEGIN = "start"
 """The id of the request that begins what is followed; nothing follows when it is refused."""
 
-ReadLine = Callable[[], Awaitable[str | None]]
+ReadLine = Callable[[], Awaitable[TypedLine | None]]
 """The next line the human typed; None when there will be no more."""
+
+READ_SECONDS = 0.4
+"""A question about a permission takes no yes that was begun before it could be read."""
+TOO_SOON = "That line was begun before the question could be read, so it does not count."
 
 
 class RunFollower:
@@ -40,6 +46,7 @@ class RunFollower:
         self._asked = asyncio.Event()
         self._left = asyncio.Event()
         self._unanswerable = False
+        self._shown: tuple[Prompt | None, float] = None, 0.0
 
     async def follow(self) -> int:
         """Show the run until it ends or is left; the exit code says how. Raises `RunsError`."""
@@ -80,6 +87,8 @@ class RunFollower:
         self._note_prompt()
 
     def _note_prompt(self) -> None:
+        if self._state.prompt is not self._shown[0]:
+            self._shown = self._state.prompt, time.monotonic()
         if self._state.prompt is None:
             self._asked.clear()
         else:
@@ -106,13 +115,22 @@ class RunFollower:
             if line is None:
                 await self._no_more_lines()
                 return
-            if prompt is not None:
+            if prompt is not None and self._is_too_soon(prompt, line):
+                self._view.note(TOO_SOON)
+            elif prompt is not None:
                 self._state.answered()
                 self._note_prompt()
-                await self._client.send(answer(prompt, line))
-            elif line.strip():
+                await self._client.send(answer(prompt, line.text))
+            elif line.text.strip():
                 run_id = self._state.run_id
-                await self._client.send(r.SteerRun(run_id=run_id, text=line, mode="steer"))
+                await self._client.send(r.SteerRun(run_id=run_id, text=line.text, mode="steer"))
+
+    def _is_too_soon(self, prompt: Prompt, line: TypedLine) -> bool:
+        """Whether a yes was meant for something else: a person types it and the question comes."""
+        if not isinstance(prompt, m.RequestPermission) or not self._interactive:
+            return False
+        is_yes = _decision(line.text.strip().lower()) != "deny"
+        return is_yes and line.began < self._shown[1] + READ_SECONDS
 
     async def _no_more_lines(self) -> None:
         """Nobody will ever answer: a run that asks is stopped rather than left waiting."""

@@ -59,6 +59,9 @@ class LiveView:
             case _:
                 pass
 
+    def note(self, text: str) -> None:
+        self._console.print(Text(text, style="bold yellow"))
+
     def close(self) -> None:
         """End the picture and leave the outcome behind."""
         self._next.cancel()

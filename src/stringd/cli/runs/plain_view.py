@@ -1,11 +1,12 @@
 """A run as lines: for pipes, logs and terminals without rich."""
 
+import sys
 from typing import Protocol
 
 import msgspec
 
 from stringd.cli.runs.state import Prompt, RunState
-from stringd.cli.streams import visible
+from stringd.cli.streams import forget_typed, unmistakable, visible
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import stream
 
@@ -15,6 +16,9 @@ class RunView(Protocol):
 
     def see(self, message: m.DaemonMessage) -> None: ...
 
+    def note(self, text: str) -> None:
+        """Say something to the person, about what they typed."""
+
     def close(self) -> None: ...
 
 
@@ -23,6 +27,9 @@ class JsonView:
 
     def see(self, message: m.DaemonMessage) -> None:
         print(msgspec.json.encode(message).decode(), flush=True)
+
+    def note(self, text: str) -> None:
+        print(f"stringd: {text}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         return
@@ -51,7 +58,10 @@ class PlainView:
                 self._say(f"  {message.agent_name} uses {call.tool_name} {call.args}")
             case m.SteerQueued():
                 self._say(f"  steering queued: {message.text}")
-            case m.RequestInput() | m.RequestQuestion() | m.RequestPermission():
+            case m.RequestPermission():
+                forget_typed()
+                self._say(question(message))
+            case m.RequestInput() | m.RequestQuestion():
                 self._say(question(message))
             case m.StrategyCompleted():
                 self._completed(message)
@@ -62,6 +72,9 @@ class PlainView:
 
     def close(self) -> None:
         return
+
+    def note(self, text: str) -> None:
+        self._say(text)
 
     def _completed(self, message: m.StrategyCompleted) -> None:
         usage = message.usage
@@ -92,7 +105,7 @@ def question(prompt: Prompt) -> str:
 
 
 def _wanted(prompt: m.RequestPermission) -> str:
-    """Everything the answer depends on. Line breaks are spelled out: they could forge a prompt."""
+    """Everything the answer depends on; what is not seen is spelled out, lest it forge a prompt."""
     details = prompt.details if isinstance(prompt.details, dict) else {}
     parts = [f"{prompt.operation} on {prompt.resource}"]
     command = details.get("command", prompt.resource)
@@ -101,4 +114,4 @@ def _wanted(prompt: m.RequestPermission) -> str:
     if details.get("sandbox") == "none":
         parts.append("[this machine has no sandbox: see stringd doctor]")
     parts += [f"[{why}]" for why in details.get("why", ())]
-    return " ".join(parts).replace("\n", "\\n")
+    return unmistakable(" ".join(parts))

@@ -5,6 +5,7 @@ import asyncio
 import os
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,7 +23,7 @@ from stringd.cli.runs.common import (
 from stringd.cli.runs.follow import BEGIN, LEFT, ReadLine, RunFollower
 from stringd.cli.runs.plain_view import JsonView, PlainView, RunView
 from stringd.cli.runs.state import RunState
-from stringd.cli.streams import visible
+from stringd.cli.streams import TypedLine, visible
 from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient, UnreachableError
 from stringd.wire.runs import messages as m
@@ -204,8 +205,11 @@ def _view(
     return LiveView(state, keyboard.editor), keyboard.read_line, True
 
 
-async def _read_stdin() -> str | None:
-    """One line of standard input, read in a thread that does not keep the program alive."""
+async def _read_stdin() -> TypedLine | None:
+    """One line of standard input, read in a thread that does not keep the program alive.
+
+    When it was begun is not known, so it counts from its end.
+    """
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()
 
@@ -215,4 +219,4 @@ async def _read_stdin() -> str | None:
 
     threading.Thread(target=read, daemon=True).start()
     text = await line
-    return text.rstrip("\n") if text else None
+    return TypedLine(text.rstrip("\n"), time.monotonic()) if text else None
