@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.quick import ROOT, answering_for
+from tests.support.quick import ROOT, SLOW, TESTS, answering_for, of_changes, of_room
 from tests.support.skips import ALLOWED, refused
 
 GOOD = "gate: refuse what nobody read\n\nA person must see all of it.\n"
@@ -61,6 +61,18 @@ def test_a_changed_file_has_tests_that_answer_for_it(changed: str, test: str) ->
 def test_every_module_has_tests_that_answer_for_it() -> None:
     modules = [path.relative_to(ROOT) for path in (ROOT / "src").rglob("*.py")]
     assert [str(path) for path in modules if not any(answering_for(path))] == []
+
+
+def test_slow_tests_run_quickly_only_where_they_are_meant() -> None:
+    assert [str(path) for path in SLOW if not (ROOT / path).exists()] == []
+    store = TESTS / "runtime" / "topics" / "test_store.py"
+    topics = Path("src/stringd/runtime/topics")
+    assert store in of_changes([store])
+    assert store in of_changes([topics / "store.py"])
+    assert store not in of_changes([topics / "queue.py"])
+    assert of_changes([topics / "queue.py"]) != []
+    assert store not in of_room(TESTS / "runtime")
+    assert of_room(store) == [store]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -25,9 +25,10 @@ from stringd.documents import (
 from stringd.documents.diffs import Row
 from stringd.documents.links import _scan, links
 from tests.documents.strategies import LINES, documents
+from tests.support.examples import examples
 
-thorough = settings(max_examples=5000, deadline=None)
-ample = settings(max_examples=1000, deadline=None)
+thorough = examples(5000)
+ample = examples(1000)
 
 
 def lines(text: str) -> str:

@@ -1,7 +1,8 @@
 """`python -m tests.support.quick [room]`: the tests of a room, or of the files that changed.
 
 A changed module is answered for by the tests of its folder. Without a room, what differs from the
-main branch counts, committed or not.
+main branch counts, committed or not. Slow files run where they, or the module they are named after,
+changed or were named; `make test` runs all of them.
 """
 
 import subprocess
@@ -13,6 +14,25 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = Path("src/stringd")
 TESTS: Final = Path("tests")
+SLOW: Final = frozenset(
+    TESTS / room / f"test_{name}.py"
+    for room, names in {
+        "cli": ("trust",),
+        "cli/runs": ("run",),
+        "gate": ("mutations",),
+        "runs": ("crash", "tool_crash"),
+        "runs/guard": ("matrix",),
+        "runs/handlers": ("answers",),
+        "runs/mcp": ("servers",),
+        "runs/tools": ("injection",),
+        "runtime/shell": ("against_bash",),
+        "runtime/topics": ("disk_trouble", "store"),
+        "server": ("damage", "protocol_lifetime"),
+        "system/sandbox": ("endings", "files"),
+    }.items()
+    for name in names
+)
+"""Hundreds of cases, or daemons that start again and again: half of the time of all tests."""
 
 
 def answering_for(changed: Path) -> Iterator[Path]:
@@ -29,6 +49,28 @@ def answering_for(changed: Path) -> Iterator[Path]:
         yield from folder(mirror)
     elif changed.suffix == ".md":
         yield from (TESTS / name for name in ("test_docs.py", "test_docs_links.py"))
+
+
+def own_test(changed: Path) -> Path:
+    """The test file that has the name of a changed module, or is the changed file itself."""
+    if not changed.is_relative_to(SOURCE):
+        return changed
+    return TESTS / changed.parent.relative_to(SOURCE) / f"test_{changed.name}"
+
+
+def of_changes(changes: list[Path]) -> list[Path]:
+    """The test files to run after changes."""
+    found = {test for changed in changes for test in answering_for(changed)}
+    slow = SLOW - {own_test(changed) for changed in changes}
+    return sorted(test for test in found - slow if (ROOT / test).exists())
+
+
+def of_room(room: Path) -> list[Path]:
+    """The test files of a room and the rooms in it; a file is its own room."""
+    if room.suffix == ".py":
+        return [room]
+    found = {each.relative_to(ROOT) for each in (ROOT / room).rglob("test_*.py")}
+    return sorted(found - SLOW or found)
 
 
 def folder(path: Path) -> Iterator[Path]:
@@ -50,12 +92,14 @@ def _git(*arguments: str) -> list[str]:
 
 
 def main(rooms: list[str]) -> int:
-    chosen = [TESTS / room for room in rooms]
+    if rooms:
+        chosen = [test for room in rooms for test in of_room(TESTS / room)]
+    else:
+        chosen = of_changes(changed_files())
     if not chosen:
-        found = {test for changed in changed_files() for test in answering_for(changed)}
-        chosen = sorted(test for test in found if (ROOT / test).exists())
-    if not chosen:
-        print("nothing that has tests differs from main; ROOM=runs/guard names a room")
+        print(
+            "nothing to test differs from main, or there is no such room; ROOM=runs/guard names one"
+        )
         return 0
     command = [sys.executable, "-m", "pytest", "-q", "-n", "4", "--dist", "worksteal"]
     return subprocess.run(

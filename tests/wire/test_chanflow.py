@@ -3,11 +3,12 @@
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stringd.wire.chanflow import Block, BrokenBlock, encode, escape, join, parse, unescape
 from tests.requirements import proves
+from tests.support.examples import examples
 
 
 @proves("CHAN-01", "CHAN-06")
@@ -122,7 +123,7 @@ tricky = st.lists(st.sampled_from([*PIECES, *PHRASES])).map("".join)
 
 
 @proves("CHAN-10")
-@settings(max_examples=2000, deadline=None)
+@examples(2000)
 @given(tricky | st.text())
 def test_what_is_encoded_is_decoded_exactly(text: str) -> None:
     assert unescape(escape(text)) == text
@@ -130,14 +131,14 @@ def test_what_is_encoded_is_decoded_exactly(text: str) -> None:
     assert "</𝒞" not in escape(text)
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(st.lists(st.tuples(st.from_regex(r"[a-z0-9_-]{1,9}", fullmatch=True), tricky), max_size=4))
 def test_replies_side_by_side_come_back_as_they_were(replies: list[tuple[str, str]]) -> None:
     text = join(encode(topic, payload) for topic, payload in replies)
     assert parse(text) == [Block(topic, payload, {}) for topic, payload in replies]
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(1000)
 @given(tricky)
 def test_no_text_breaks_the_reader(text: str) -> None:
     assert all(isinstance(each, Block | BrokenBlock) for each in parse(text))
