@@ -69,5 +69,6 @@ ALL = [
     Requirement("RUN-47", "What a provider says in its stream is in the error.", f"{_SPEC} 10.9"),
     Requirement("RUN-48", "MCP servers of all three kinds serve agents' tools.", f"{_SPEC} 14"),
     Requirement("RUN-49", "Whatever a run spends counts into its budget.", f"{_SPEC} 21.7"),
+    Requirement("RUN-50", "Tool calls of one answer run together, in order told.", "ruling 23"),
     Requirement("RUN-32", "Timelines of the reference can be listed and continued.", f"{_SPEC} 22"),
 ]

@@ -55,6 +55,7 @@ READ: dict[str, tuple[str, str, object]] = {
     "STRINGD_SANDBOX_HIDE": ("~/a:/b*", "sandbox_hide", ("~/a", "/b*")),
     "STRINGD_RUN_MAX_TOKENS": ("5", "runs.max_tokens", 5),
     "STRINGD_RUN_MAX_TOOL_CALLS": ("6", "runs.max_tool_calls", 6),
+    "STRINGD_RUN_PARALLEL_TOOLS": ("3", "runs.parallel_tools", 3),
     "STRINGD_RUN_TIMEOUT_MS": ("7000", "runs.max_seconds", 7.0),
     "STRINGD_RUN_PROMPT_TIMEOUT_MS": ("8000", "runs.prompt_seconds", 8.0),
     "STRINGD_RUN_MAX_CONCURRENT": ("9", "runs.max_running", 9),

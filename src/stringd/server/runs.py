@@ -135,5 +135,6 @@ class RunsEndpoint:
                 catalog_url=settings.catalog_url,
                 sandbox=Level(settings.sandbox),
                 observer=self._observer(),
+                parallel_tools=settings.parallel_tools,
             )
         )

@@ -33,6 +33,7 @@ class RunsSettings(NamedTuple):
     keep_events: int | None = None
     catalog_url: str | None = None
     sandbox: str = "workspace"
+    parallel_tools: int = 8
 
 
 class DaemonSettings(NamedTuple):
@@ -77,6 +78,7 @@ VARIABLES: Final = {
     "STRINGD_SANDBOX_HIDE": "more paths hidden from what runs in a sandbox, separated by colons",
     "STRINGD_RUN_MAX_TOKENS": "tokens a run may use before it is stopped (no limit)",
     "STRINGD_RUN_MAX_TOOL_CALLS": "tool calls a run may make before it is stopped (no limit)",
+    "STRINGD_RUN_PARALLEL_TOOLS": "tool calls of one answer that may work at once (8)",
     "STRINGD_RUN_TIMEOUT_MS": "wall time a run may take before it is stopped (no limit)",
     "STRINGD_RUN_PROMPT_TIMEOUT_MS": "how long a human may take to answer an agent (for ever)",
     "STRINGD_RUN_MAX_CONCURRENT": "runs that may work at once; the others wait (no limit)",
@@ -148,6 +150,7 @@ def _runs_settings(environ: Mapping[str, str]) -> RunsSettings:
         keep_events=_count(environ, "STRINGD_RUN_EVENTS_KEEP"),
         catalog_url=_catalog_url(environ),
         sandbox=_level(environ, "STRINGD_RUN_SANDBOX", "workspace"),
+        parallel_tools=_count(environ, "STRINGD_RUN_PARALLEL_TOOLS") or 8,
     )
 
 

@@ -76,6 +76,20 @@ def test_a_prompt_is_open_until_it_is_answered_here_or_elsewhere() -> None:
     assert seen.prompt is None
 
 
+def test_a_prompt_stays_open_while_another_call_of_its_answer_ends() -> None:
+    seen = state()
+    for call_id in ("1", "2"):
+        seen.see(streamed("a", stream.ToolCall(tool_call_id=call_id, tool_name="x", args="{}")))
+    asked = m.RequestQuestion(run_id="r", request_id="q", agent_name="a", question="?")
+    seen.see(asked)
+    for call_id, prompt in (("2", asked), ("1", None)):
+        ended = stream.ToolResult(
+            tool_call_id=call_id, tool_name="x", output="", status="completed"
+        )
+        seen.see(streamed("a", ended))
+        assert seen.prompt is prompt
+
+
 def test_prompts_of_several_agents_are_answered_one_after_the_other() -> None:
     seen = state()
     first = m.RequestInput(run_id="r", agent_name="a", prompt="")

@@ -1,5 +1,6 @@
 """What a viewer knows of a run, from the messages it has seen. Prints nothing."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -53,6 +54,7 @@ class RunState:
         self.usage = Usage()
         self._prompts: list[Prompt] = []
         self.ending: m.StrategyCompleted | m.StrategyError | None = None
+        self._calls = Counter[str]()
 
     def see(self, message: m.DaemonMessage) -> None:
         match message:
@@ -138,9 +140,14 @@ class RunState:
                 self.thinking += text
             case stream.ToolCall(tool_name=name):
                 self.tool = name
+                self._calls[agent] += 1
             case stream.ToolResult():
                 self.tool = None
-                self._settled(agent)
+                self._calls[agent] -= 1
+                if self._calls[agent] <= 0:
+                    # Before that, another call of the same answer may be the one that asks.
+                    self._calls[agent] = 0
+                    self._settled(agent)
             case stream.Done():
                 self.agent, self.text, self.thinking = None, "", ""
             case _:

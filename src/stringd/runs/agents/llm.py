@@ -90,7 +90,10 @@ def _text_of(value: Any) -> str:
 
 @dataclass(frozen=True)
 class LlmParts:
-    """What the agents of a segment share; `mcp` is None where no MCP server is connected."""
+    """What the agents of a segment share; `mcp` is None where no MCP server is connected.
+
+    `parallel_tools` is how many tool calls of one answer may work at once.
+    """
 
     models: Models
     templates: Templates
@@ -98,6 +101,7 @@ class LlmParts:
     mcp: RunServers | None
     recorder: Recorder
     journal: Journal
+    parallel_tools: int = 8
 
 
 class LlmBody:
@@ -213,7 +217,14 @@ class _Turns:
         self._system = system
         self._tools = tools
         self._journal = body.parts.journal
-        self._use = ToolUse(call, body.context, tools, body.parts.recorder, self._journal)
+        self._use = ToolUse(
+            call,
+            body.context,
+            tools,
+            body.parts.recorder,
+            self._journal,
+            body.parts.parallel_tools,
+        )
         self._done = self._journal.turns(call.path)
         if self._done:
             call.message = self._done[0].message

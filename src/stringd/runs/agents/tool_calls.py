@@ -3,16 +3,19 @@
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from stringd.runs.agents.agent import AgentTurn
+from stringd.runs.agents.together import Work, together
 from stringd.runs.errors import ExecutionError
+from stringd.runs.guard.budget import BudgetError
 from stringd.runs.models import port
 from stringd.runs.record.recorder import Recorder
 from stringd.runs.record.resume import Journal
+from stringd.runs.tools.claims import claims_of
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolBrokenError
 from stringd.runs.tools.tool import Tool
@@ -40,8 +43,20 @@ def current_call() -> OpenCall | None:
     return _open_call.get()
 
 
+class _PlacedCall(NamedTuple):
+    """A call an answer asked for, its key in the timeline, and its tool if there is one."""
+
+    asked: port.ToolRequested
+    key: str
+    tool: Tool | None
+
+    @property
+    def repeatable(self) -> bool:
+        return bool(getattr(self.tool, "repeatable", False))
+
+
 class ToolUse:
-    """`tools` are those the agent may use."""
+    """`tools` are those the agent may use, `most` is how many may work at once."""
 
     def __init__(
         self,
@@ -50,58 +65,83 @@ class ToolUse:
         tools: Sequence[Tool],
         recorder: Recorder,
         journal: Journal,
+        most: int,
     ) -> None:
         self._call = call
         self._context = context
         self._recorder = recorder
         self._journal = journal
         self._tools = {tool.name: tool for tool in tools}
+        self._most = most
 
     async def use(self, requested: Sequence[port.ToolRequested], turn: int) -> dict[str, Any]:
-        """Use tools in the order they were asked for; returns the message the model reads."""
-        results = [
-            await self._use(asked, f"{self._call.path}#{turn}.{number}")
-            for number, asked in enumerate(requested)
-        ]
-        content = [
-            {
-                "type": "tool-result",
-                "toolCallId": result.tool_call_id,
-                "toolName": result.tool_name,
-                "output": {"type": "text", "value": result.error or result.output},
-            }
-            for result in results
-        ]
-        return {"role": "tool", "content": content}
+        """Use tools side by side; returns the message the model reads, in the order it asked.
 
-    async def _use(self, asked: port.ToolRequested, key: str) -> stream.ToolResult:
-        tool = self._tools.get(asked.name)
-        before = self._journal.tool_outcome(key)
-        if before is not None:
-            return _result(asked, tool, before.output, before.error or None)
+        All calls are shown before the first is made.
+        """
+        results: dict[str, stream.ToolResult] = {}
+        open_calls: list[_PlacedCall] = []
+        keys = [f"{self._call.path}#{turn}.{number}" for number in range(len(requested))]
+        for key, asked in zip(keys, requested, strict=True):
+            call = _PlacedCall(asked, key, self._tools.get(asked.name))
+            before = self._journal.tool_outcome(key)
+            if before is None:
+                open_calls.append(call)
+            else:
+                results[key] = _result(asked, call.tool, before.output, before.error or None)
+        over = await self._announce(open_calls)
+        await together([self._work(call, results) for call in open_calls], self._most)
+        if over is not None:
+            raise over
+        return {"role": "tool", "content": [_content(results[key]) for key in keys]}
+
+    async def _announce(self, calls: list[_PlacedCall]) -> BudgetError | None:
+        """Show the calls and count them; those beyond the budget are taken off the list."""
         hooks, info = self._call.agent.hooks, self._call.info
-        called = stream.ToolCall(tool_call_id=asked.id, tool_name=asked.name, args=_compact(asked))
-        called.mcp = getattr(tool, "origin", None) or UNSET
-        await self._call.emit(called)
-        for hook in hooks.before_tool_call:
-            await hook(info, asked.name, asked.args)
-        if self._journal.tool_interrupted(key) and not getattr(tool, "repeatable", False):
+        for place, (asked, _key, tool) in enumerate(calls):
+            called = stream.ToolCall(
+                tool_call_id=asked.id, tool_name=asked.name, args=_compact(asked)
+            )
+            called.mcp = getattr(tool, "origin", None) or UNSET
+            await self._call.emit(called)
+            for hook in hooks.before_tool_call:
+                await hook(info, asked.name, asked.args)
+            try:
+                if not self._is_unknown(calls[place]):
+                    self._context.desk.budget.tool_call()
+            except BudgetError as error:
+                del calls[place:]
+                return error
+        return None
+
+    def _is_unknown(self, call: _PlacedCall) -> bool:
+        """Whether it was begun before a crash and may have had its effect."""
+        return self._journal.tool_interrupted(call.key) and not call.repeatable
+
+    def _work(self, call: _PlacedCall, results: dict[str, stream.ToolResult]) -> Work:
+        async def begin() -> None:
+            results[call.key] = await self._finished(call)
+
+        workspace = self._context.desk.permissions.workspace
+        return Work(claims_of(call.tool, as_object(call.asked.args), workspace), begin)
+
+    async def _finished(self, call: _PlacedCall) -> stream.ToolResult:
+        asked, key, tool = call
+        hooks, info = self._call.agent.hooks, self._call.info
+        if self._is_unknown(call):
             result = _result(asked, tool, _INTERRUPTED.format(name=asked.name))
         else:
-            result = await self._recorded(asked, tool, key)
+            result = await self._recorded(call)
         self._recorder.tool_finished(key, result)
         for hook in hooks.after_tool_call:
             await hook(info, asked.name, result.output)
         await self._call.emit(result)
         return result
 
-    async def _recorded(
-        self, asked: port.ToolRequested, tool: Tool | None, key: str
-    ) -> stream.ToolResult:
-        self._context.desk.budget.tool_call()
-        agent = self._call.agent.name
-        self._recorder.tool_started(key, agent, asked.name, asked.args)
-        if not getattr(tool, "repeatable", False):
+    async def _recorded(self, call: _PlacedCall) -> stream.ToolResult:
+        asked, key, tool = call
+        self._recorder.tool_started(key, self._call.agent.name, asked.name, asked.args)
+        if not call.repeatable:
             await self._recorder.sync()
         token = _open_call.set(OpenCall(key))
         try:
@@ -134,6 +174,15 @@ _INTERRUPTED = (
     "The call of `{name}` was interrupted when the run was; whether it took effect is unknown. "
     "It was not repeated. Look at what is there before you continue."
 )
+
+
+def _content(result: stream.ToolResult) -> dict[str, Any]:
+    return {
+        "type": "tool-result",
+        "toolCallId": result.tool_call_id,
+        "toolName": result.tool_name,
+        "output": {"type": "text", "value": result.error or result.output},
+    }
 
 
 def _result(

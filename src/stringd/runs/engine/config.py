@@ -27,7 +27,8 @@ class RunsConfig:
     expressions of commands to ask about. `prompt_seconds` is how long a human may take to answer;
     None is for ever. `max_running` None is unlimited. `keep_events` is how many completed runs keep
     their events; None is a thousand. `max_depth` is how deep strategies may launch each other.
-    `sandbox` is how far commands reach before somebody is asked, `observer` hears of every run.
+    `sandbox` is how far commands reach before somebody is asked, `observer` hears of every run,
+    `parallel_tools` is how many tool calls of one answer of a model may work at once.
     """
 
     data_dir: Path
@@ -48,6 +49,7 @@ class RunsConfig:
     catalog_url: str | None = None
     sandbox: Level = Level.WORKSPACE
     observer: RunObserver = field(default_factory=UnobservedRuns)
+    parallel_tools: int = 8
 
     def files(self) -> StrategyFiles:
         """A look at strategies and what belongs to them, as they are now."""

@@ -266,4 +266,5 @@ class Segment:
             self.prepared.mcp,
             self.recorder,
             self._journal,
+            self.services.config.parallel_tools,
         )

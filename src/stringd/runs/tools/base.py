@@ -34,9 +34,15 @@ class BuiltInTool(Generic[A]):
     repeatable: ClassVar[bool] = False
     runs_shell: ClassVar[bool] = False
     rebuilds_state: ClassVar[bool] = False
+    reads_paths: ClassVar[tuple[str, ...]] = ()
+    writes_paths: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self) -> None:
         self.parameters: Mapping[str, Any] = schema_of(self.takes)
+
+    def shared_state(self, _args: Mapping[str, Any]) -> str | None:
+        """What calls of one answer use in the order they were asked for, besides files."""
+        return None
 
     async def call(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
         issues = list(problems(self.parameters, args))

@@ -94,6 +94,7 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
         "network unless you ask for it."
     )
     takes = RunCommandArguments
+    reads_paths = (".",)  # it may use any file, such as one just written
     runs_shell = True
 
     async def run(self, args: RunCommandArguments, context: ToolContext) -> ToolOutput:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from msgspec import Meta
@@ -27,6 +27,9 @@ class StringTool(BuiltInTool[StringToolArguments]):
     )
     takes = StringToolArguments
     runs_shell = True
+
+    def shared_state(self, args: Mapping[str, Any]) -> str | None:
+        return f"topic {args.get('topic') or 'run'}"
 
     async def run(self, args: StringToolArguments, context: ToolContext) -> ToolOutput:
         port = context.desk.ports.string

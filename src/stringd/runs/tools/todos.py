@@ -3,7 +3,10 @@
 A resumed run makes its list again from the calls that ended, so that one cut off may be repeated.
 """
 
-from stringd.runs.tools.base import Arguments, BuiltInTool
+from collections.abc import Mapping
+from typing import Any
+
+from stringd.runs.tools.base import A, Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput
 
@@ -27,7 +30,14 @@ def _number(value: int | str) -> int:
     return int(text)
 
 
-class TodoAdd(BuiltInTool[TodoContent]):
+class _TodoTool(BuiltInTool[A]):
+    """A tool of the to-do list, whose items are numbered in the order they are added."""
+
+    def shared_state(self, _args: Mapping[str, Any]) -> str | None:
+        return "todos"
+
+
+class TodoAdd(_TodoTool[TodoContent]):
     name = "todo_add"
     description = "Add an item to the to-do list of this run."
     takes = TodoContent
@@ -40,7 +50,7 @@ class TodoAdd(BuiltInTool[TodoContent]):
         return ToolOutput(item.line(), data=item._asdict())
 
 
-class TodoComplete(BuiltInTool[TodoNumber]):
+class TodoComplete(_TodoTool[TodoNumber]):
     name = "todo_complete"
     description = "Mark an item of the to-do list as done."
     takes = TodoNumber
@@ -55,7 +65,7 @@ class TodoComplete(BuiltInTool[TodoNumber]):
         return ToolOutput(todos.items[index].line(), data=todos.items[index]._asdict())
 
 
-class TodoGet(BuiltInTool[NoArguments]):
+class TodoGet(_TodoTool[NoArguments]):
     name = "todo_get"
     description = "Show the to-do list of this run."
     takes = NoArguments
@@ -66,7 +76,7 @@ class TodoGet(BuiltInTool[NoArguments]):
         return context.desk.todos.answer()
 
 
-class TodoGetNext(BuiltInTool[NoArguments]):
+class TodoGetNext(_TodoTool[NoArguments]):
     name = "todo_get_next"
     description = "Show the first item of the to-do list that is not done."
     takes = NoArguments
@@ -80,7 +90,7 @@ class TodoGetNext(BuiltInTool[NoArguments]):
         return ToolOutput(waiting.line(), data={"todo": waiting._asdict()})
 
 
-class TodoRemove(BuiltInTool[TodoNumber]):
+class TodoRemove(_TodoTool[TodoNumber]):
     name = "todo_remove"
     description = "Remove an item from the to-do list."
     takes = TodoNumber
@@ -94,7 +104,7 @@ class TodoRemove(BuiltInTool[TodoNumber]):
         return todos.answer(f"Removed #{gone.id}.")
 
 
-class TodoClear(BuiltInTool[NoArguments]):
+class TodoClear(_TodoTool[NoArguments]):
     name = "todo_clear"
     description = "Remove every item from the to-do list."
     takes = NoArguments

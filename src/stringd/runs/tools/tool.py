@@ -17,7 +17,9 @@ class Tool(Protocol):
     `effect` says how far it reaches (see `Effect`), `repeatable` whether calling it twice does no
     harm, `runs_shell` whether it hands command lines to a shell, `rebuilds_state` whether what it
     does is in memory alone, so that a resumed run calls it again, and `origin` is the MCP server
-    it comes from.
+    it comes from. Calls of one answer are made side by side; `reads_paths` and `writes_paths` name
+    the arguments that are paths, so that calls that use the same file take turns, and
+    `shared_state(args)` names anything else that calls use in the order they were asked for.
     """
 
     @property

@@ -188,6 +188,7 @@ class EditFile(BuiltInTool[EditFileArguments]):
     name = "edit_file"
     description = "Replace exact pieces of text in a file; all of them or none."
     takes = EditFileArguments
+    writes_paths = ("path",)
 
     async def run(self, args: EditFileArguments, context: ToolContext) -> ToolOutput:
         place = await self.place(context, "write", args.path)

@@ -30,6 +30,7 @@ class ListDirectory(BuiltInTool[ListDirectoryArguments]):
     name = "list_directory"
     description = "List a folder, with everything below it when recursive."
     takes = ListDirectoryArguments
+    reads_paths = ("path",)
     repeatable = True
     effect = "reads"
 
@@ -96,6 +97,7 @@ class Glob(BuiltInTool[GlobArguments]):
     name = "glob"
     description = "Find files by a pattern such as src/**/*.py."
     takes = GlobArguments
+    reads_paths = ("root",)
     repeatable = True
     effect = "reads"
 

@@ -40,6 +40,7 @@ class DeleteFile(BuiltInTool[DeleteFileArguments]):
     name = "delete_file"
     description = "Delete a file. It goes to the trash unless permanent is set."
     takes = DeleteFileArguments
+    writes_paths = ("path",)
     effect = "reads"  # what it takes away is put nowhere an agent could use it
 
     async def run(self, args: DeleteFileArguments, context: ToolContext) -> ToolOutput:
@@ -76,6 +77,7 @@ class RestoreFile(BuiltInTool[RestoreFileArguments]):
     name = "restore_file"
     description = "Bring a deleted file back from the trash. Never overwrites one."
     takes = RestoreFileArguments
+    writes_paths = ("trashedPath", "targetPath")
 
     async def run(self, args: RestoreFileArguments, context: ToolContext) -> ToolOutput:
         trash = context.desk.trash
@@ -117,6 +119,7 @@ class MoveFile(BuiltInTool[MoveFileArguments]):
     name = "move_file"
     description = "Move or rename a file that was read before."
     takes = MoveFileArguments
+    writes_paths = ("fromPath", "toPath")
 
     async def run(self, args: MoveFileArguments, context: ToolContext) -> ToolOutput:
         source = await self.place(context, "write", args.from_path)

@@ -30,6 +30,7 @@ class ReadFile(BuiltInTool[ReadFileArguments]):
         "and move_file ask for."
     )
     takes = ReadFileArguments
+    reads_paths = ("path",)
     repeatable = True
     effect = "reads"
 

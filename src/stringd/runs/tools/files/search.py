@@ -49,6 +49,7 @@ class SearchFiles(BuiltInTool[SearchArguments]):
         "Search the workspace: file paths, plain text or a regular expression in contents."
     )
     takes = SearchArguments
+    reads_paths = ("root",)
     repeatable = True
     effect = "reads"
 

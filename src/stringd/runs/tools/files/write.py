@@ -28,6 +28,7 @@ class CreateFile(BuiltInTool[CreateFileArguments]):
     name = "create_file"
     description = "Create a new file. Never overwrites one."
     takes = CreateFileArguments
+    writes_paths = ("path",)
 
     async def run(self, args: CreateFileArguments, context: ToolContext) -> ToolOutput:
         place = await self.place(context, "write", args.path)
@@ -86,6 +87,7 @@ class WriteFile(BuiltInTool[WriteFileArguments]):
     name = "write_file"
     description = "Replace the content of a file that was read before."
     takes = WriteFileArguments
+    writes_paths = ("path",)
 
     async def run(self, args: WriteFileArguments, context: ToolContext) -> ToolOutput:
         place = await self.place(context, "write", args.path)
