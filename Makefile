@@ -14,7 +14,7 @@ ROOM ?=
 unexport PYTHONDONTWRITEBYTECODE
 ROUNDS ?= 10
 
-.PHONY: run test quick check format bench soak stress docs picture lock hooks clean
+.PHONY: run test quick check format bench soak stress docs vendor picture lock hooks clean
 
 run: $(VENV)/.run
 	@$(BIN)/stringd serve --welcome
@@ -48,6 +48,9 @@ stress: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/build.py
+
+vendor:
+	@python3 scripts/vendor.py
 
 picture: $(VENV)/.dev
 	$(BIN)/python docs/picture.py

@@ -25,6 +25,7 @@ from stringd.server.http.messages import (
     json_response,
     text_response,
 )
+from stringd.server.page_files import PREFIX, PageFiles, to_page, wants_page
 from stringd.server.pages import refused_page
 from stringd.server.runs import RunsEndpoint
 from stringd.server.turns import TopicTurns
@@ -51,6 +52,7 @@ _BODIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
 }
 """Requests whose body has a type, and which types besides JSON."""
 _JSON: Final = b"application/json"
+_TO_PAGE: Final = (("GET", "/"), ("GET", "/ui"))
 _OF_A_USER: Final = ("/exec", "/chanflow")
 
 
@@ -95,6 +97,7 @@ class App:
             ("GET", "/overview"): self.watch.overview,
             ("POST", "/shutdown"): self._shutdown,
         }
+        self._page = PageFiles()
         self._mcp = mcp.McpEndpoint(self.runtime, turns, self.runs, settings.mcp_hold)
 
     async def close(self) -> None:
@@ -193,6 +196,10 @@ class App:
             return self._users.delete
         if request.method == "DELETE" and request.path.startswith(sessions.PATH):
             return self._sessions.delete
+        if request.path.startswith(PREFIX):
+            return self._page
+        if (request.method, request.path) in _TO_PAGE and wants_page(request):
+            return lambda _request: to_page()
         raise HttpError(404, f"Not found: {request.method} {request.path}")
 
     def _health(self, request: HttpRequest) -> HttpResponse:

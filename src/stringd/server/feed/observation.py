@@ -11,19 +11,22 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from stringd import __version__
 from stringd.server.feed.gate import GateWatch
 from stringd.server.feed.ring import Feed
 from stringd.server.feed.topics import TopicWatch
 from stringd.server.http.messages import HttpRequest, HttpResponse, json_response
 from stringd.system.clock import timestamp
-from stringd.wire.feed import DaemonHealth, RunWaiting
+from stringd.wire.feed import DaemonHealth, RunChanged, RunWaiting
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
     from stringd.runtime.topics.session import Slot
     from stringd.server.feed.runs import RunWatch
     from stringd.server.runs import RunsEndpoint
+    from stringd.wire.runs.types import RunSummary
 
 HEALTH_SECONDS: Final = 5.0
 
@@ -39,6 +42,8 @@ class Observation:
         self.waiting: dict[tuple[str, str], RunWaiting] = {}
         """Prompts of runs that nobody has answered, by run and id, oldest first."""
         self.gate = GateWatch(self.feed, audit_log)
+        self.ended: dict[str, RunChanged] = {}
+        """How runs of this life of the daemon ended, the latest of them."""
         self.requests = 0
         """Requests since the daemon started."""
         self.errors = 0
@@ -59,7 +64,7 @@ class Observation:
         """What hears the runs; loaded with their room, after the first answer."""
         from stringd.server.feed.runs import RunWatch
 
-        return RunWatch(self.feed, self.waiting)
+        return RunWatch(self.feed, self.waiting, self.ended)
 
     def close(self) -> None:
         """End every stream; the daemon is stopping."""
@@ -75,12 +80,17 @@ class Observation:
             "version": __version__,
             "pid": os.getpid(),
             "topics": [self._topic(slot) for slot in self._runtime.topics.sessions()],
-            "runs": self._endpoint.summaries(),
+            "runs": [self._run(summary) for summary in self._endpoint.summaries()],
             "waiting": list(self.waiting.values()),
             "gate": list(self.gate.waiting.values()),
             "health": self.health(),
         }
         return json_response(200, body)
+
+    def _run(self, summary: "RunSummary") -> dict[str, Any]:
+        ended = self.ended.get(summary.run_id)
+        more = {"result": ended.result, "error": ended.error} if ended else {}
+        return {**msgspec.to_builtins(summary), **more}
 
     def health(self) -> DaemonHealth:
         """The daemon's own figures; the rate is that of the last five seconds somebody watched."""
@@ -133,7 +143,7 @@ class Observation:
                 for number, each in self.topics.running.items()
                 if (each.user, each.topic) == (user, topic)
             ],
-            "last": self.topics.last.get((user, topic)),
+            "last": self.topics.last(user, topic),
         }
 
 

@@ -14,13 +14,20 @@ if TYPE_CHECKING:
 SHOWN_CHARACTERS: Final = 400
 """Of a result, an error or a question; the whole text comes over `/ws`."""
 RESOURCE_CHARACTERS: Final = 4_000
+MAX_ENDED: Final = 1_000
 
 
 class RunWatch:
     """Hears the runs and tells the feed."""
 
-    def __init__(self, feed: "Feed", waiting: dict[tuple[str, str], RunWaiting]) -> None:
-        """`waiting` is kept up to date: the prompts nobody has answered."""
+    def __init__(
+        self,
+        feed: "Feed",
+        waiting: dict[tuple[str, str], RunWaiting],
+        ended: dict[str, RunChanged],
+    ) -> None:
+        """`waiting` and `ended` are kept up to date: open prompts, and how runs ended."""
+        self._ended = ended
         self._feed = feed
         self._waiting = waiting
 
@@ -72,9 +79,15 @@ class RunWatch:
     def _state(
         self, run_id: str, strategy: str, status: "RunStatus", result: str = "", error: str = ""
     ) -> None:
-        self._feed.publish(
-            RunChanged(run_id=run_id, strategy=strategy, status=status, result=result, error=error)
+        changed = RunChanged(
+            run_id=run_id, strategy=strategy, status=status, result=result, error=error
         )
+        self._ended.pop(run_id, None)
+        if status not in ("pending", "running"):
+            self._ended[run_id] = changed
+            if len(self._ended) > MAX_ENDED:
+                del self._ended[next(iter(self._ended))]
+        self._feed.publish(changed)
 
 
 def _waiting(

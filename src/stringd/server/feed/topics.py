@@ -1,9 +1,10 @@
 """Topics in the feed: created, executing, done, closed."""
 
-from time import perf_counter
+from time import perf_counter, time
 from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.server.feed.commands import client_name, shown_command
+from stringd.system.clock import timestamp
 from stringd.wire.feed import TopicClosed, TopicCreated, TopicDone, TopicExecuting
 
 if TYPE_CHECKING:
@@ -34,14 +35,13 @@ class TopicWatch:
         self.failures = 0
         """Those that ended with an error."""
         self.running: dict[int, TopicCommand] = {}
-        self.last: dict[tuple[str, str], TopicDone] = {}
-        """What each open topic did last."""
+        self._last: dict[tuple[str, str], tuple[float, TopicDone]] = {}
 
     def created(self, user_id: str, topic: str) -> None:
         self._feed.publish(TopicCreated(user=user_id, topic=topic))
 
     def closed(self, user_id: str, topic: str) -> None:
-        self.last.pop((user_id, topic), None)
+        self._last.pop((user_id, topic), None)
         self._feed.publish(TopicClosed(user=user_id, topic=topic))
 
     def answered(self, slot: "Slot", text: str, client: "ClientName", result: "Result") -> None:
@@ -95,9 +95,18 @@ class TopicWatch:
             )
         )
 
+    def last(self, user_id: str, topic: str) -> TopicDone | None:
+        """What an open topic did last."""
+        found = self._last.get((user_id, topic))
+        if found is None:
+            return None
+        at, done = found
+        done.ts = done.ts or timestamp(at)
+        return done
+
     def _done(self, done: TopicDone) -> None:
         self.commands += 1
         if not done.ok:
             self.failures += 1
-        self.last[done.user, done.topic] = done
+        self._last[done.user, done.topic] = (time(), done)
         self._feed.publish(done)

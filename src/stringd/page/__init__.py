@@ -1,0 +1,1 @@
+"""The page: files a browser loads, and nothing that runs here."""

@@ -1,0 +1,30 @@
+/** The page begins here: which view belongs to the address, and what surrounds it. */
+import { effect, html, render, useEffect } from "./html.js";
+import { follow } from "./feed.js";
+import { Gone, Navigation, Status } from "./parts/frame.js";
+import { Overlays } from "./parts/palette.js";
+import { wanted } from "./prompts.js";
+import { path, to } from "./route.js";
+import { Inbox, inboxKeys } from "./views/inbox.js";
+
+/** @typedef {{ name: string, view: () => any, keys: [string, string][] }} View */
+
+/** @type {Record<string, View>} */
+const VIEWS = {
+  "": { name: "Inbox", view: Inbox, keys: inboxKeys },
+};
+
+function Missing() {
+  return html`<div class="empty"><h1>There is no such view.</h1><p>The address does not lead anywhere on this page.</p>
+    <ul><li><a class="button yes" href=${to("")}>Inbox</a></li></ul></div>`;
+}
+
+function Page() {
+  const found = VIEWS[path.value[0] ?? ""] ?? { name: "Not found", view: Missing, keys: [] };
+  useEffect(() => effect(() => { document.title = `${wanted.value ? `(${wanted.value}) ` : ""}${found.name} · stringd`; }), [found]);
+  return html`<${Navigation} /><${Gone} /><main><${found.view} /></main><${Status} keys=${found.keys} /><${Overlays} />`;
+}
+
+const root = document.getElementById("page");
+if (root) render(html`<${Page} />`, root);
+follow();

@@ -1,0 +1,42 @@
+/** A change as two columns of numbers, a sign and the text. */
+import { html } from "../html.js";
+import { shown } from "../text.js";
+
+/** @typedef {{ kind: "add" | "del" | "same" | "hunk", old?: number, new?: number, text: string }} Line */
+
+/** Lines of a unified diff. @param {string} text @returns {Line[]} */
+export function readDiff(text) {
+  /** @type {Line[]} */
+  const lines = [];
+  let [before, after] = [0, 0];
+  for (const raw of text.replace(/\n$/, "").split("\n")) {
+    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)/.exec(raw);
+    if (hunk) {
+      [before, after] = [Number(hunk[1]), Number(hunk[2])];
+      lines.push({ kind: "hunk", text: `lines ${hunk[2]} on${hunk[3]}` });
+    } else if (/^(---|\+\+\+) /.test(raw)) continue;
+    else if (raw.startsWith("+")) lines.push({ kind: "add", new: after++, text: raw.slice(1) });
+    else if (raw.startsWith("-")) lines.push({ kind: "del", old: before++, text: raw.slice(1) });
+    else if (raw.startsWith("\\")) lines.push({ kind: "hunk", text: raw });
+    else lines.push({ kind: "same", old: before++, new: after++, text: raw.slice(1) });
+  }
+  return lines;
+}
+
+const SIGNS = { add: "+", del: "−", same: "", hunk: "" };
+const WORDS = { add: "added", del: "removed", same: "", hunk: "" };
+
+/** @param {{ lines: Line[] }} props */
+export function Diff({ lines }) {
+  return html`<div class="diff" tabindex="0" role="region" aria-label="change"><table><tbody>
+    ${lines.map((line) =>
+      line.kind === "hunk"
+        ? html`<tr class="hunk"><td colspan="4">${shown(line.text)}</td></tr>`
+        : html`<tr class=${line.kind}>
+            <td class="n">${line.old ?? ""}</td><td class="n">${line.new ?? ""}</td>
+            <td class="s">${SIGNS[line.kind]}<span class="only-read">${WORDS[line.kind]}</span></td>
+            <td>${shown(line.text)}</td>
+          </tr>`,
+    )}
+  </tbody></table></div>`;
+}
