@@ -23,10 +23,11 @@ class Files(dict[str, bytes]):
             raise ActionError("INVALID_PAYLOAD", f"cannot read {path}: No such file")
         return self[path]
 
-    def write(self, path: str, data: bytes) -> None:
+    def write(self, path: str, data: bytes) -> str:
         if path.startswith("/forbidden"):
             raise ActionError("FILE_NOT_ALLOWED", "Path outside workspace")
         self[path] = data
+        return path if path.startswith("/") else f"/here/{path}"
 
 
 class Topic(NoTopic):
@@ -42,8 +43,8 @@ class Topic(NoTopic):
     def read_file(self, path: str, limit: int) -> bytes:
         return self._files.read(path, limit)
 
-    async def write_file(self, path: str, data: bytes) -> None:
-        self._files.write(path, data)
+    async def write_file(self, path: str, data: bytes) -> str:
+        return self._files.write(path, data)
 
 
 def place(

@@ -28,7 +28,6 @@ def message(text: str, arguments: str, at: ActionContext | None = None) -> str:
 def test_flags_aliases_and_positions_fill_fields() -> None:
     assert values(FIELDS, "-T 'a b' --n=3 --on") == {"title": "a b", "n": "3", "on": "true"}
     assert values(FIELDS, "--n 2 first") == {"n": "2", "title": "first"}
-    assert values(FIELDS, "t --extra 1") == {"extra": "1", "title": "t"}
 
 
 def test_shortcuts_stand_for_what_they_hold() -> None:
@@ -50,7 +49,7 @@ def test_shortcuts_stand_for_what_they_hold() -> None:
         ("t --n 0", '--n must be at least 1; got "0".'),
         ("t --n 6", '--n must be at most 5; got "6".'),
         ("t --on maybe", '--on must be true or false; got "maybe".'),
-        ("t --T2 $HOME", "$var cannot be used in command arguments."),
+        ("t --card $HOME", "$var cannot be used in command arguments."),
         ("t --n", "Flag --n requires a value (declared type: number)."),
     ],
 )
@@ -86,4 +85,35 @@ def test_defaults_know_variables() -> None:
 def test_files_are_data() -> None:
     at = place(files=Files({"f": b"{v} $HOME @x"}), variables={"v": "no"})
     assert values(FIELDS, "--title-file f", at) == {"title": "{v} $HOME @x"}
-    assert values(FIELDS, "t --other-file f", at) == {"title": "t", "other-file": "f"}
+    assert message(FIELDS, "t --other-file f", at).startswith("Unknown flag: --other-file.")
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "problem"),
+    [
+        (FIELDS, "t --titel x", "Unknown flag: --titel. Did you mean --title?"),
+        (FIELDS, "t --nothing x", "Unknown flag: --nothing."),
+        (FIELDS, "t -z x", "Unknown flag: -z."),
+        ("CLI date", "--utc", "Unknown flag: --utc.\n/act.x takes no flags."),
+    ],
+)
+def test_a_flag_that_nothing_takes_is_refused(text: str, arguments: str, problem: str) -> None:
+    assert message(text, arguments).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CLI tool {...args}\n  title: string",
+        "CLI tool $ARGS\n  title: string",
+        "GET http://h.test/{extra}\n  title: string",
+        "GET http://h.test/",
+    ],
+)
+def test_an_action_may_take_flags_it_does_not_declare(text: str) -> None:
+    assert values(text, "--extra 1") == {"extra": "1"}
+
+
+def test_what_is_in_single_quotes_is_text() -> None:
+    assert values(FIELDS, "'$HOME'") == {"title": "$HOME"}
+    assert message(FIELDS, '"$HOME"').startswith("$var cannot be used")

@@ -39,7 +39,11 @@ def test_assignments_set_variables_and_print_nothing() -> None:
     text = run(
         "{n} = {Response.body.n}\n{m} = {Response.body.m}\n{who} = I am {name}\n", {"n": 5}, at=at
     )
-    assert text == ""
+    assert text == (
+        "> ⚠️ Unresolved template reference: {Response.body.m}\n"
+        "> This response exposes: status, body (with nested JSON reachable under body). "
+        "Assigned as empty text."
+    )
     assert at.names.session == {"name": "Ann", "n": "5", "m": "", "who": "I am Ann"}
     assert run("{a} == {b}", {}, {"a": "1"}) == "1 == {b}"
     assert run(" {a} = x", {}, {"a": "1"}) == " 1 = x"
@@ -99,7 +103,7 @@ def test_the_save_pipeline_writes_what_it_decoded() -> None:
     template = "save: img\n  decode: base64\nto: $STRING_WORK_DIR/{Response.body.name}.png\nok"
     assert run(template, body, at=at) == "ok"
     assert files == {"/w/pic.png": b"\x89PNG"}
-    assert run("save: Response.body\nto: raw.bin", body, at=at) == ""
+    assert run("save: Response.body\nto: raw.bin", body, at=at) == "Saved: /here/raw.bin"
     assert files["raw.bin"] == b"raw"
 
 

@@ -17,6 +17,11 @@ from stringd.documents import Flags, parse_flags, tokens
         ("two\nlines x", ["two\nlines", "x"]),
         ('"two\nlines"', ["two\nlines"]),
         ("back\\ slash", ["back\\", "slash"]),
+        (r'"a \"q\" b" c', ['a "q" b', "c"]),
+        ('"a\\\\b" "c\\d" "\\', ["a\\b", "c\\d", "\\"]),
+        ('["x y", "z"] w', ['["x y", "z"]', "w"]),
+        ('--l=["x"] {"a": 1}', ['--l=["x"]', '{"a": 1}']),
+        ('["x" y', ["[x", "y"]),
         ("", []),
     ],
 )
@@ -39,6 +44,9 @@ def test_tokens(text: str, expected: list[str]) -> None:
         ("--k 1 --k 2", {"k": "2"}, [], ()),
         ("a -- --b -c", {}, [], ("a", "--b", "-c")),
         ("--all p.md", {"all": "true"}, ["all"], ("p.md",)),
+        ('--k "--limit 50" "-v"', {"k": "--limit 50"}, [], ("-v",)),
+        ('--k ""', {"k": ""}, [], ()),
+        ('"--" --k v', {"k": "v"}, [], ("--",)),
     ],
 )
 def test_flags(
@@ -55,3 +63,11 @@ def test_help_may_stand_anywhere(text: str) -> None:
 
 def test_help_after_the_options_is_a_value() -> None:
     assert not parse_flags("-- --help").help
+
+
+def test_a_long_line_of_brackets_is_split_in_one_pass() -> None:
+    assert len(tokens("[ " * 200_000)) == 200_000
+
+
+def test_quoted_help_is_a_value() -> None:
+    assert not parse_flags('"--help"').help

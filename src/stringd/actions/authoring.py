@@ -18,7 +18,7 @@ def _unsafe(document: Document) -> Iterator[Finding]:
     seen: set[str] = set()
     for fence in document.fences.all:
         info = action_info(fence.info)
-        action = document.actions.get(info.id) if info and not info.response else None
+        action = document.actions.get(info.id) if info and info.template is None else None
         if action is None or action.id in seen:
             continue
         seen.add(action.id)

@@ -1,22 +1,23 @@
 """A caller's argument text → the values an action runs with, or the reason why not."""
 
+import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.actions.errors import ActionError, payload_error
+from stringd.actions.known_flags import FILE_SUFFIX, check_flags
 from stringd.actions.place import ActionContext, Value, set_hint
 from stringd.actions.templates import PLACEHOLDER, Variable, cut
-from stringd.documents import Action, Field, Flags, parse_flags, tokens
+from stringd.documents import Action, Field, Flags, flags_of, words
 
 MAX_FIELD_FILE: Final = 1024 * 1024
 NAMES_SHOWN: Final = 12
-_VARIABLE: Final = re.compile(r"\$[A-Za-z_]")
 _SHORTCUT: Final = re.compile(r"@[A-Za-z_][\w-]*", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _BOOLEANS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0"})
-_FILE_SUFFIX: Final = "-file"
 
 
 class CallArguments(NamedTuple):
@@ -26,6 +27,8 @@ class CallArguments(NamedTuple):
     flags: Flags
     words: tuple[str, ...]
     """Everything typed, word by word."""
+    names_variable: bool = False
+    """Whether a `$variable` is among them that is not in single quotes."""
 
     @property
     def typed(self) -> frozenset[str]:
@@ -50,15 +53,19 @@ def needs_arguments(action: Action) -> bool:
 def bind(action: Action, arguments: CallArguments, place: ActionContext) -> Bound:
     """Bind a caller's arguments to an action's fields. Raises `ActionError`."""
     flags = arguments.flags
+    check_flags(action, flags, place.label)
     given: dict[str, str] = dict(flags.values)
     files = _files(action, given, flags, place)
     _positional(action, given, files, flags, place)
     _check_bare(action, flags, place)
+    _check_variables(arguments)
     values: dict[str, Value] = {name: _meant(text, place) for name, text in given.items()}
     for name, value in values.items():
         field = action.field(name)
         if field is not None:
             _check(field, value, place)
+    if action.method == "CLI":
+        values |= _paths(action, values, place)
     values |= files
     for field in action.fields:
         if field.name not in values and field.default is not None:
@@ -68,7 +75,13 @@ def bind(action: Action, arguments: CallArguments, place: ActionContext) -> Boun
 
 def read_arguments(action: Action, text: str) -> CallArguments:
     """Take a caller's argument text apart; aliases are replaced by the names they stand for."""
-    return CallArguments(text, parse_flags(text, action.aliases), tuple(tokens(text)))
+    given = words(text)
+    return CallArguments(
+        text,
+        flags_of(given, action.aliases),
+        tuple(word.text for word in given),
+        any(word.variable for word in given),
+    )
 
 
 def _files(
@@ -77,7 +90,7 @@ def _files(
     """Take `--<field>-file` flags out of `given` and read what they name."""
     found: dict[str, Value] = {}
     for field in action.fields:
-        flag = f"{field.name}{_FILE_SUFFIX}"
+        flag = f"{field.name}{FILE_SUFFIX}"
         if flag not in given:
             continue
         if field.name in given:
@@ -134,13 +147,16 @@ def _check_bare(action: Action, flags: Flags, place: ActionContext) -> None:
             )
 
 
-def _plain(text: str, place: ActionContext) -> str:
-    """A caller's text with session variables filled in."""
-    if _VARIABLE.search(text):
+def _check_variables(arguments: CallArguments) -> None:
+    if arguments.names_variable:
         raise payload_error(
             "$var cannot be used in command arguments. "
             "Use {var} for session variables, $var in action definitions."
         )
+
+
+def _plain(text: str, place: ActionContext) -> str:
+    """A caller's text with session variables filled in."""
     return PLACEHOLDER.sub(lambda match: place.names.session.get(match[1], match[0]), text)
 
 
@@ -160,6 +176,35 @@ def _meant(text: str, place: ActionContext) -> Value:
     shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
     known = f"Available: {shown}" if names else "(no shortcuts available yet)"
     raise ActionError("NOT_FOUND", f"Unknown shortcut: {plain}\n{known}")
+
+
+def _paths(action: Action, values: Mapping[str, Value], place: ActionContext) -> dict[str, Value]:
+    """Relative names of files, as the caller means them: a command may run elsewhere."""
+    named = (
+        (field.name, values.get(field.name)) for field in action.fields if field.type == "path"
+    )
+    return {
+        name: _from_caller(value, place)
+        for name, value in named
+        if isinstance(value, str) and value
+    }
+
+
+def _from_caller(value: str, place: ActionContext) -> str:
+    """A file of the caller's, unless the name can only mean one where the command runs."""
+    if place.caller is None or value.startswith(("/", "~", "-")):
+        return value
+    meant = place.caller / value
+    here = not value.startswith(("./", "../")) and _exists(place.directory / value)
+    return value if here and not _exists(meant) else os.path.normpath(meant)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.stat()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _default(field: Field, place: ActionContext) -> str:

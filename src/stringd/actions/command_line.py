@@ -21,6 +21,7 @@ CONTEXT_NAMES: Final = (
     "CURRENT_BLOCK",
     "ARGS",
     "STRING_APP_DIR",
+    "STRING_CALLER_DIR",
     "STRING_WORK_DIR",
 )
 # Any text will do that is not a number; `$ARGS` may be several words, and a flag may be any.

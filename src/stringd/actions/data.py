@@ -41,6 +41,8 @@ def walk(value: Any, path: list[Step]) -> Any:
             if step >= len(value):
                 return MISSING
             value = value[step]
+        elif step == "length" and isinstance(value, list):
+            value = len(value)
         elif isinstance(value, dict) and str(step) in value:
             value = value[str(step)]
         else:

@@ -34,6 +34,8 @@ class Names:
     """Stored names the document says it uses; its commands may read them."""
     withheld: Mapping[str, str] = field(default_factory=dict)
     """Shared `$NAME`s that an app does not get, as it does not declare them."""
+    required: tuple[str, ...] = ()
+    """Names without which its commands are not run."""
 
     def variable(self, name: str) -> str | None:
         """What `$NAME` stands for in an author's text; None leaves it literal."""
@@ -61,8 +63,8 @@ class ActionTopic(Protocol):
     def read_file(self, path: str, limit: int) -> bytes:
         """The bytes of a file the caller named, at most so many."""
 
-    async def write_file(self, path: str, data: bytes) -> None:
-        """Write a file a template named, whole or not at all.
+    async def write_file(self, path: str, data: bytes) -> str:
+        """Write a file a template named, whole or not at all; where it is now.
 
         What it raises beside `ActionError` ends the action: somebody said no.
         """
@@ -85,7 +87,7 @@ class NoTopic:
     def read_file(self, path: str, limit: int) -> bytes:  # noqa: ARG002
         raise FileNotFoundError(path)
 
-    async def write_file(self, path: str, data: bytes) -> None:  # noqa: ARG002
+    async def write_file(self, path: str, data: bytes) -> str:  # noqa: ARG002
         raise PermissionError(path)
 
 
@@ -102,6 +104,8 @@ class ActionContext:
     provenance: Provenance = HomeFile()  # noqa: RUF009 - a frozen value
     names: Names = field(default_factory=Names)
     topic: ActionTopic = field(default_factory=NoTopic)
+    caller: Path | None = None
+    """The directory of the program that calls, where it is known."""
 
 
 def set_hint(place: ActionContext, names: list[str]) -> str:

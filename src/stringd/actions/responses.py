@@ -3,7 +3,7 @@
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -52,24 +52,37 @@ class TemplateRun:
     mask: Mask
     lines: list[str] = field(default_factory=list)
     unresolved: dict[str, None] = field(default_factory=dict)
+    """References that led nowhere and are left in the text."""
+    empty: dict[str, None] = field(default_factory=dict)
+    """References that led nowhere in what was to be remembered."""
+    saved: list[str] = field(default_factory=list)
+    """Files that were written under names that do not say where."""
     counters: dict[str, int] = field(default_factory=dict)
     newest: dict[str, str] = field(default_factory=dict)
     buffer: bytes | None = None
     size: int = 0
 
     async def run(self, template: str) -> str:
-        """The output text, with a notice about references that led nowhere."""
+        """The output text, with notices about files written and references that led nowhere."""
         await self._block(compile_template(template), {}, in_loop=False)
         text = self.mask("\n".join(self.lines)).rstrip()
-        return f"{text}\n\n{self._notice()}" if self.unresolved else text
+        saved = "\n".join(f"Saved: {path}" for path in self.saved if path not in text)
+        return "\n\n".join(filter(None, (text, saved, *self._notices())))
 
-    def _notice(self) -> str:
-        noun = "reference" if len(self.unresolved) == 1 else "references"
+    def _notices(self) -> Iterator[str]:
+        if self.unresolved:
+            yield self._notice(self.unresolved, "Left visible above instead of rendering blank.")
+        if self.empty:
+            yield self._notice(self.empty, "Assigned as empty text.")
+
+    def _notice(self, references: Iterable[str], what_happened: str) -> str:
+        named = list(references)
+        noun = "reference" if len(named) == 1 else "references"
         exposed = ", ".join(self.answer.fields)
         return (
-            f"> ⚠️ Unresolved template {noun}: {', '.join(self.unresolved)}\n"
+            f"> ⚠️ Unresolved template {noun}: {', '.join(named)}\n"
             f"> This response exposes: {exposed} (with nested JSON reachable under body). "
-            "Left visible above instead of rendering blank."
+            f"{what_happened}"
         )
 
     async def _block(self, program: Program, items: dict[str, Any], *, in_loop: bool) -> None:
@@ -117,10 +130,9 @@ class TemplateRun:
             return shown(walk(items[part.root], list(part.path[1:])))
         if part.root == "Response" and len(part.path) > 1:
             found = walk(self.answer.fields, list(part.path[1:]))
-            if found is MISSING and printed:
-                self.unresolved[part.raw] = None
-                return part.raw
-            return shown(found)
+            if found is MISSING:
+                (self.unresolved if printed else self.empty)[part.raw] = None
+            return part.raw if found is MISSING and printed else shown(found)
         return self._named(part)
 
     def _named(self, part: Reference) -> str:
@@ -192,6 +204,9 @@ class TemplateRun:
         known = self.place.names.context
         path = _CONTEXT_VARIABLE.sub(lambda match: known.get(match[1], match[0]), path)
         try:
-            await self.place.topic.write_file(path, self.buffer)
+            written = await self.place.topic.write_file(path, self.buffer)
         except ActionError as error:
             self._print(f"to: write failed: {error.message}")
+            return
+        if not path.startswith("/"):
+            self.saved.append(written)

@@ -15,10 +15,11 @@ from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.http_text import HttpCall, RequestComposer
 from stringd.actions.jobs import AppJobs
+from stringd.actions.made_files import entries, made_note
 from stringd.actions.network import ActionNetwork, NotSentError
-from stringd.actions.place import ActionContext
+from stringd.actions.place import ActionContext, set_hint
 from stringd.actions.program import mentions
-from stringd.actions.provenance import app_of, capabilities, command_refusal
+from stringd.actions.provenance import InstalledApp, app_of, capabilities, command_refusal
 from stringd.actions.responses import ActionAnswer, TemplateRun
 from stringd.actions.schema import usage
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
@@ -123,7 +124,8 @@ async def run_action(
         return await call.run(bind(action, arguments, place))
     except ActionError as error:
         setup = error.setup or call.running
-        raise ActionError(error.code, mask(error.message), setup=setup) from error
+        said = await call.explained(error)
+        raise ActionError(error.code, mask(said), setup=setup) from error
 
 
 class _Call:
@@ -137,8 +139,20 @@ class _Call:
         self._mask = mask
         self.running = False
         """Whether the call was understood and sent or started."""
+        self._bound = Bound({}, ())
+        self._answer: dict[str, Any] = {"status": 0, "body": ""}
+        """What a template sees, also that of a failed call."""
+
+    async def explained(self, error: ActionError) -> str:
+        """What is said about a failure: the author's words if there are any for it."""
+        if self._action.error is None or not self.running:
+            return error.message
+        fields = {**self._answer, "code": error.code, "error": error.message}
+        answer = await self._template(self._bound, ActionAnswer(fields), self._action.error)
+        return answer.text or error.message
 
     async def run(self, bound: Bound) -> Outcome:
+        self._bound = bound
         inputs = Inputs(bound.values, self._place)
         if self._action.method == "CLI":
             return await self._cli(bound, inputs)
@@ -183,6 +197,8 @@ class _Call:
         except FetchError as error:
             reason = str(error).replace(call.url, call.shown_url)
             raise ActionError("LOAD_ERROR", f"Network error: {reason}") from error
+        if not 200 <= fetched.status < 300:
+            self._answer = {"status": fetched.status, "body": parsed(fetched.text())}
         _check_status(fetched, call)
         html = "text/html" in fetched.content_type.lower()
         if self._action.response is None:
@@ -203,26 +219,42 @@ class _Call:
         run = TemplateRun(answer, bound.values, self._place, self._mask)
         return ActionText(_cut(await run.run(template)), templated=True)
 
+    def _check_names(self) -> None:
+        names = self._place.names
+        missing = [name for name in names.required if names.variable(name) is None]
+        if missing:
+            listed = ", ".join(f"${name}" for name in missing)
+            hint = set_hint(self._place, missing)
+            raise ActionError(
+                "AUTH_REQUIRED", f"Missing required env: {listed}\n\n{hint}", setup=True
+            )
+
     async def _cli(self, bound: Bound, inputs: Inputs) -> Outcome:
+        self._check_names()
         command = command_for(self._action, inputs, bound.words)
         self._check_required(bound, inputs)
         template = self._action.response
         if self._caller.permit is not None:
             await self._caller.permit(command.text, command.values, self._place.directory)
         environment = self._environment(command)
+        directory = self._place.directory
+        of_app = isinstance(self._place.provenance, InstalledApp)
+        before = entries(directory) if of_app else None
         walls = self._engine.walls
         running = RunningCommand(
             command.text,
             environment,
-            self._place.directory,
-            split=template is not None and _needs_streams(template),
+            directory,
+            split=any(_needs_streams(text) for text in (template, self._action.error) if text),
             walls=await walls.enclosed(self._place, bash_command(command.text), environment),
             kept=None if walls.level is Level.OPEN else self._job_keeper(command),
         )
         self.running = True
         with self._caller.holding(running):
             output = await running.output(self._engine.cli_timeout)
-        return await self._command_answer(bound, output, template)
+        answer = await self._command_answer(bound, output, template)
+        made = made_note(directory, before, answer.text)
+        return answer._replace(text=f"{answer.text}\n\n{made}".lstrip("\n")) if made else answer
 
     def _job_keeper(self, command: ComposedCommand) -> Callable[[DetachedJob], None]:
         """Only apps leave jobs: with an app they can be seen and go."""
@@ -244,8 +276,14 @@ class _Call:
     async def _command_answer(
         self, bound: Bound, output: CommandOutput, template: str | None
     ) -> ActionText:
-        handles_failure = template is not None and mentions(template, "exit_code", "status")
+        handles_failure = (
+            template is not None
+            and self._action.error is None
+            and mentions(template, "exit_code", "status")
+        )
         ended_early = output.ending is not CommandEnding.COMPLETED
+        if template is not None or self._action.error is not None:
+            self._answer = _command_fields(output)
         if ended_early or (output.exit_code != 0 and not handles_failure):
             note = _early_end(output.ending, self._engine.cli_timeout)
             text = "\n".join(filter(None, [_cut(output.text), note]))
@@ -253,18 +291,8 @@ class _Call:
         if template is None:
             text = _cut(output.text)
             return ActionText(self._mask(f"{text}\n{_TRUNCATED}" if output.truncated else text))
-        body = parsed(output.text)
-        if isinstance(body, str) and output.stderr:
-            body = parsed(output.stdout)
-            body = output.text if isinstance(body, str) else body
-        fields = {
-            "status": output.exit_code,
-            "body": body,
-            "exit_code": output.exit_code,
-            "stdout": output.stdout,
-            "stderr": output.stderr,
-        }
-        return await self._template(bound, ActionAnswer(fields, output.text.encode()), template)
+        answer = ActionAnswer(self._answer, output.text.encode())
+        return await self._template(bound, answer, template)
 
     async def _tool(self, bound: Bound, inputs: Inputs) -> Outcome:
         self._check_required(bound, inputs)
@@ -281,6 +309,21 @@ class _Call:
 
 
 _TRUNCATED: Final = "[… the command printed more than 10 MiB; the rest was not kept]"
+
+
+def _command_fields(output: CommandOutput) -> dict[str, Any]:
+    """What a command's template sees as `Response`."""
+    body = parsed(output.text)
+    if isinstance(body, str) and output.stderr:
+        body = parsed(output.stdout)
+        body = output.text if isinstance(body, str) else body
+    return {
+        "status": output.exit_code,
+        "body": body,
+        "exit_code": output.exit_code,
+        "stdout": output.stdout,
+        "stderr": output.stderr,
+    }
 
 
 def _needs_streams(template: str) -> bool:

@@ -21,7 +21,7 @@ _NAME: Final = re.compile(
 _CREDENTIAL: Final = re.compile(
     r"(?:sk|pk|rk|gh[opsu]|github_pat|glpat|hf|xox[abposr]|AKIA|ASIA|eyJ)[-_A-Za-z0-9][-_.A-Za-z0-9]{12,}"
     r"|(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[A-Za-z0-9_+][A-Za-z0-9_+/=-]{23,}"
-    r"|[0-9a-fA-F]{32,}",
+    r"|[0-9a-fA-F]{32,}|[a-z][a-z0-9+.-]*://[^/@\s]*:[^/@\s]+@\S*",
     re.ASCII,
 )
 

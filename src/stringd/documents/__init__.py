@@ -10,7 +10,14 @@ from stringd.documents.blocks import BlockSpan, Heading, slug
 from stringd.documents.diagnostics import Diagnostic
 from stringd.documents.diffs import Diff, diff
 from stringd.documents.directives import Include
-from stringd.documents.document import Document, EnvVariable, find_block, parse, parse_menu
+from stringd.documents.document import (
+    Document,
+    EnvVariable,
+    available_blocks,
+    find_block,
+    parse,
+    parse_menu,
+)
 from stringd.documents.edits import (
     Replacement,
     Target,
@@ -34,7 +41,7 @@ from stringd.documents.errors import (
     ReplacementError,
     TextNotFoundError,
 )
-from stringd.documents.flags import Flags, is_flag, parse_flags, tokens
+from stringd.documents.flags import Flags, Word, flags_of, is_flag, parse_flags, tokens, words
 from stringd.documents.html import html_to_markdown
 from stringd.documents.render import (
     Included,
@@ -81,10 +88,13 @@ __all__ = [
     "Shortcut",
     "Target",
     "TextNotFoundError",
+    "Word",
     "append_text",
+    "available_blocks",
     "block_text",
     "diff",
     "find_block",
+    "flags_of",
     "html_to_markdown",
     "inline_sources",
     "is_flag",
@@ -108,4 +118,5 @@ __all__ = [
     "split_replacement",
     "tokens",
     "with_newlines",
+    "words",
 ]

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "CLI", "MCP"})
 
-_INFO = re.compile(r"act\.([A-Za-z0-9_-]+)(\.response)?")
+_INFO = re.compile(r"act\.([A-Za-z0-9_-]+)(?:\.(response|error))?")
 _OPTION = re.compile(r"""(?:^|\s)-(?:H\s+"([^"]*)"|H\s+'([^']*)'|d\s+'([^']*)'|d\s+"([^"]*)")""")
 _FIRST_OPTION = re.compile(r"\s-[Hd]\s")
 _FIELD = re.compile(r"[ \t]+(\w+)[ \t]*(?:,[ \t]*-([A-Za-z]))?[ \t]*:[ \t]*(.*)")
@@ -18,6 +18,13 @@ _PART = re.compile(
     r"""|(required|optional|(?:dash|code)[ \t]*:[ \t]*(?:true|false))\b"""
 )
 _BODY = re.compile(r"[ \t]+body:[ \t]*")
+# A mistyped field must not go out as a header, so only what is certainly one counts.
+_HEADER = re.compile(
+    r"""[ \t]*(?:((?:Proxy-)?Authorization|Accept(?:-\w+)?|Content-Type|Cookie|User-Agent|Origin"""
+    r"""|Referer|Cache-Control|Prefer|Range|If-[\w-]+|X-[\w-]+|[\w-]+-(?:Key|Token|Version))"""
+    r""":[ \t]*(\S.*)|([A-Za-z][\w-]*):[ \t]*([^"'\n]*\$[A-Z_][^"'\n]*))""",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class Action:
     fields: tuple[Field, ...] = ()
     response: str | None = None
     """The response template, if the document has one for this id."""
+    error: str | None = None
+    """The template of a failed call, if the document has one for this id."""
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -65,8 +74,11 @@ class Action:
 
 
 class ActionInfo(NamedTuple):
+    """What a fence is for: an action, or one of its templates."""
+
     id: str
-    response: bool
+    template: str | None
+    """`response`, `error`, or None for the action itself."""
 
 
 def action_info(info: str) -> ActionInfo | None:
@@ -74,7 +86,7 @@ def action_info(info: str) -> ActionInfo | None:
     if not info.startswith("act."):
         return None
     match = _INFO.fullmatch(info)
-    return ActionInfo(match[1], match[2] is not None) if match else None
+    return ActionInfo(match[1], match[2]) if match else None
 
 
 def parse_action(ident: str, text: str) -> tuple[Action | None, list[tuple[int, str]]]:
@@ -82,6 +94,8 @@ def parse_action(ident: str, text: str) -> tuple[Action | None, list[tuple[int, 
     lines = text.split("\n")
     at = next((n for n, line in enumerate(lines) if line.strip()), len(lines))
     head, at = _joined(lines, at)
+    if head[:4].upper().rstrip() == "CLI":
+        head, at = _closed(head, lines, at)
     words = head.split(None, 1)
     method = words[0].upper() if words else ""
     if method not in METHODS or len(words) < 2:
@@ -105,6 +119,36 @@ def _joined(lines: list[str], at: int) -> tuple[str, int]:
         at += 1
         parts.append(lines[at])
     return "".join(parts), at + 1
+
+
+def _closed(head: str, lines: list[str], at: int) -> tuple[str, int]:
+    """A command whose quotes are closed, with the lines below that it takes for that.
+
+    One that is never closed stays one line: bash says what is wrong with it.
+    """
+    quote = open_quote(head)
+    if not quote:
+        return head, at
+    text = head
+    for index in range(at, len(lines)):
+        text = f"{text}\n{lines[index]}"
+        quote = open_quote(lines[index], quote)
+        if not quote:
+            return text, index + 1
+    return head, at
+
+
+def open_quote(text: str, quote: str = "") -> str:
+    """The quote that is open after some shell text; `quote` is the one open before it."""
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character == "\\" and quote != "'":
+            at += 1
+        elif character in "\"'" and quote in ("", character):
+            quote = "" if quote else character
+        at += 1
+    return quote
 
 
 class _BlockReader:
@@ -149,14 +193,17 @@ class _BlockReader:
                 )
                 at = below
             else:
-                self._field(at, line)
+                self._field(at, line, http=http)
                 at += 1
 
-    def _field(self, at: int, line: str) -> None:
+    def _field(self, at: int, line: str, *, http: bool) -> None:
         if not line.strip():
             return
         field = parse_field(line)
-        if field is None:
+        header = _HEADER.fullmatch(line.rstrip()) if field is None and http else None
+        if header is not None:
+            self.headers.append((header[1] or header[3], header[2] or header[4]))
+        elif field is None:
             self.unread.append((at, f'could not read line of action "{self.id}": {line.strip()}'))
         else:
             self.fields.setdefault(field.name, field)

@@ -1,4 +1,4 @@
-"""The actions of a document: its action fences, each joined with its response template."""
+"""The actions of a document: its action fences, each joined with its templates."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from stringd.documents.scan import Fence, occurrences
 def read_actions(source: str, fences: Iterable[Fence]) -> tuple[dict[str, Action], list[Finding]]:
     """Actions by id, in document order, and what is wrong with those that could not be read."""
     actions: dict[str, Action] = {}
-    responses: dict[str, str] = {}
+    templates: dict[tuple[str, str], str] = {}
     findings: list[Finding] = []
     for fence in fences:
         info = action_info(fence.info)
@@ -21,8 +21,8 @@ def read_actions(source: str, fences: Iterable[Fence]) -> tuple[dict[str, Action
             findings.append(_bad_action(fence, info.id))
             continue
         text = _fence_text(source, fence)
-        if info.response:
-            responses.setdefault(info.id, text)
+        if info.template is not None:
+            templates.setdefault((info.id, info.template), text)
         elif info.id not in actions:
             action, unread = parse_action(info.id, text)
             if action is not None:
@@ -31,8 +31,9 @@ def read_actions(source: str, fences: Iterable[Fence]) -> tuple[dict[str, Action
                 findings.append(_bad_action(fence, info.id))
             starts = _line_starts(source, fence) if unread else []
             findings += [Finding(starts[line], "INVALID_FIELD", why) for line, why in unread]
-    for ident in responses.keys() & actions.keys():
-        actions[ident] = replace(actions[ident], response=responses[ident])
+    for ident in actions.keys() & {ident for ident, _ in templates}:
+        response, error = (templates.get((ident, kind)) for kind in ("response", "error"))
+        actions[ident] = replace(actions[ident], response=response, error=error)
     return actions, findings
 
 

@@ -50,10 +50,10 @@ def _named_twice(document: Document) -> Iterator[Finding]:
 
 def _named_in_vain(document: Document) -> Iterator[Finding]:
     fences = [(each, info) for each in document.fences.all if (info := action_info(each.info))]
-    ids = {info.id for _, info in fences if not info.response}
+    ids = {info.id for _, info in fences if info.template is None}
     for fence, info in fences:
-        if info.response and info.id not in ids:
-            text = f"act.{info.id}.response belongs to no action of this document"
+        if info.template and info.id not in ids:
+            text = f"act.{info.id}.{info.template} belongs to no action of this document"
             yield Finding(fence.start, "UNKNOWN_ACTION", text)
     default = document.default_action
     if default is not None and default not in ids:

@@ -20,6 +20,7 @@ from stringd.documents.blocks import (
     marker_blocks,
     marker_findings,
     markers,
+    slug,
 )
 from stringd.documents.brackets import Bracketed, LinkDefinition, bracketed
 from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
@@ -43,6 +44,8 @@ from stringd.documents.shortcuts import (
 )
 
 SFMD_VERSION: Final = (0, 1)
+BLOCKS_SHOWN: Final = 20
+"""As many a refusal names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +310,15 @@ def parse_menu(name: str, source: str, uri: str) -> Menu:
             ident = document.defined.inline[link.start]
             entries.append(MenuEntry(f"{name}.{ident}", shortcut.label, shortcut.target))
     return Menu(name, uri, tuple({entry.id: entry for entry in reversed(entries)}.values())[::-1])
+
+
+def available_blocks(document: Document) -> str:
+    """Which blocks a document has, in one line for whoever asked for another one."""
+    slugs = (slug(each.text) for each in document.headings)
+    ids = [each for each in dict.fromkeys([*document.block_ids, *slugs]) if each]
+    more = f", +{len(ids) - BLOCKS_SHOWN} more" if len(ids) > BLOCKS_SHOWN else ""
+    listed = f"{', '.join(ids[:BLOCKS_SHOWN])}{more}"
+    return f"Available blocks: {listed}" if ids else "This document has no blocks."
 
 
 def find_block(source: str, ident: str) -> BlockSpan | None:

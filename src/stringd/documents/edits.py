@@ -9,7 +9,7 @@ from bisect import bisect_left
 from typing import Final, NamedTuple
 
 from stringd.documents.blocks import BlockSpan
-from stringd.documents.document import Document
+from stringd.documents.document import Document, available_blocks
 from stringd.documents.errors import (
     AmbiguousTextError,
     BlockBrokenError,
@@ -68,7 +68,7 @@ def block_text(source: str, ident: str) -> str:
     """The text of a block as `/edit` shows it: heading included, surrounding blanks trimmed."""
     span = Document(source).find_block(ident)
     if span is None:
-        raise BlockNotFoundError(ident)
+        raise BlockNotFoundError(ident, available_blocks(Document(source)))
     return source[span.start : span.end].strip()
 
 
@@ -79,7 +79,7 @@ def replace_block(source: str, ident: str, text: str) -> str:
     """
     span = Document(source).find_block(ident)
     if span is None:
-        raise BlockNotFoundError(ident)
+        raise BlockNotFoundError(ident, available_blocks(Document(source)))
     newline = newline_of(source)
     new = with_newlines(text, newline)
     head = source[: span.body_start]

@@ -26,9 +26,11 @@ class BlockNotFoundError(DocumentError):
 
     code = "NOT_FOUND"
 
-    def __init__(self, block: str) -> None:
+    def __init__(self, block: str, available: str) -> None:
         super().__init__(f"Block #{block} not found")
         self.block = block
+        self.available = available
+        """Which blocks there are, in a sentence."""
 
     def message(self, path: str) -> str:
         return (
@@ -36,7 +38,8 @@ class BlockNotFoundError(DocumentError):
             "Supported formats (in priority order):\n"
             f"  1. <!-- #{self.block} --> … <!-- /{self.block} --> (markers)\n"
             f"  2. ## Heading {{#{self.block}}} (explicit heading id)\n"
-            f"  3. ## Heading whose slug is {self.block}"
+            f"  3. ## Heading whose slug is {self.block}\n"
+            f"{self.available}"
         )
 
 

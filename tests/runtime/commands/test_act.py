@@ -116,7 +116,7 @@ def test_the_shop_works_word_for_word(call: Caller, web: WebServer) -> None:
     bare = call(topic, "/act.buy")
     assert bare.ok
     assert bare.content == (
-        "Action: buy\n---\n"
+        "Action: buy\n---\n/act.buy\n"
         "   --item <tuple> (required) — @item-N\n"
         "   -n, --note <string> (optional) — Gift note"
     )
@@ -148,7 +148,9 @@ def test_listing_shows_what_callers_pass_and_nothing_else(call: Caller, topic: s
     for form in ("/act", "/act --help", "/act -h", "/action"):
         assert call(topic, form).content == expected
     for form in ("/act.search --help", "/act search -h", "/action.search", "/act.SEARCH"):
-        assert call(topic, form).content.startswith("Action: search\n---\n   -q, --query")
+        assert call(topic, form).content.startswith(
+            "Action: search\n---\n/act.search\n   -q, --query"
+        )
 
 
 @proves("ACT-05")
@@ -258,9 +260,10 @@ def test_leftover_values_are_sent_and_a_plain_query_survives(
         call,
         topic,
         f"```act.all\nGET {web.url}/s?q={{q}}&page=1\n  q: string\n  page: number\n"
-        '  cursor: string "next" = ""\n```\n'
+        '  extra: string\n  cursor: string "next" = ""\n```\n'
         f"```act.raw\nGET {web.url}/w?format=%l:+%C+%t&m\n```\n"
-        f"```act.post\nPOST {web.url}/p/{{id}}\n  id: string\n  limit: number\n```\n"
+        f"```act.post\nPOST {web.url}/p/{{id}}\n  id: string\n  limit: number\n"
+        "  flag: boolean\n```\n"
         f"```act.del\nDELETE {web.url}/d\n  id: string\n```\n",
     )
     call(topic, "/act.all --q 'a b&c/é' --page 4 --extra \"x y\"")

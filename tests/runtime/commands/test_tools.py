@@ -63,10 +63,10 @@ def test_a_tool_needs_no_open_page(call: Caller, topic: str) -> None:
 
 @proves("ACT-32")
 def test_a_tool_shows_its_own_schema(call: Caller, topic: str) -> None:
-    schema = "Action: say\n---\n   -t, --text <string> (required) — What to say"
+    schema = "Action: say\n---\n/tool:echo\n   -t, --text <string> (required) — What to say"
     assert call(topic, "/tool:echo --help").content == schema
     assert call(topic, "/tool:echo").content == schema
-    assert call(topic, "/tool:echo.say -h").content == schema
+    assert call(topic, "/tool:echo.say -h").content == schema.replace("tool:echo", "tool:echo.say")
 
 
 def test_what_a_tool_does_not_have_is_named(call: Caller, topic: str) -> None:

@@ -48,7 +48,8 @@ async def perform(call: Call, asked: ActionCall) -> Result:
     """Run an action of a page and make the answer a reply. Raises `CommandError`."""
     outcome = await _outcome(call, asked)
     if isinstance(outcome, Help):
-        return Result.page(f"Action: {asked.action.id}", schema(asked.action))
+        form = f"{asked.label}\n{schema(asked.action)}"
+        return Result.page(f"Action: {asked.action.id}", form)
     if isinstance(outcome, ActionText):
         return Result.page("", _shown(call, outcome))
     document = await page_of(outcome)

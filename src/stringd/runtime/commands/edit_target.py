@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from stringd.documents import Target, parse_target, tokens
+from stringd.documents import Target, parse_target, words
 from stringd.runtime.editing.paths import FilePath, is_file, is_there, locate
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.shortcuts import resolve_shortcut
@@ -104,8 +104,8 @@ def whole_file_of(call: Call, order: EditRequest) -> FilePath:
 def unquoted(text: str) -> str:
     """A name without the quotes around it; `"my notes.md"#goals` keeps its block."""
     if text[:1] in ('"', "'"):
-        parts = tokens(text)
-        return parts[0] if len(parts) == 1 else text
+        parts = words(text)
+        return parts[0].text if len(parts) == 1 else text
     return text
 
 
@@ -152,8 +152,8 @@ def _known_switch(switch: str, allowed: tuple[str, ...], usage: str) -> str:
 
 def _spaced_name(call: Call, argument: str) -> str | None:
     """The longest beginning of a line that names a file with spaces in its name."""
-    words = argument[:NAME_MAX].split(" ")
-    names = (" ".join(words[:count]) for count in range(len(words) - 1, 1, -1))
+    parts = argument[:NAME_MAX].split(" ")
+    names = (" ".join(parts[:count]) for count in range(len(parts) - 1, 1, -1))
     return next((name for name in names if _is_file(call, parse_target(name).path)), None)
 
 
@@ -164,9 +164,11 @@ def _target_and_text(
 
     `guesses_names` is for a command that mostly names a file and no text.
     """
-    first = tokens(argument)[0] if tokens(argument) else argument
-    quoted = argument[:1] in ('"', "'")
-    rest = argument[len(first) + 2 * quoted :].strip()
+    split = words(argument)
+    if not split:
+        return argument, None
+    first, quoted = split[0].text, split[0].quoted
+    rest = argument[split[0].end :].strip()
     if not rest:
         return first, None
     whole = parse_target(argument)

@@ -16,8 +16,8 @@ from stringd.actions.provenance import (
 )
 from stringd.runtime.editing.paths import FilePath, is_within, locate, standing_directory
 from stringd.runtime.errors import CommandError
+from stringd.runtime.packages.installed import WORK_DIRECTORY
 from stringd.runtime.packages.saved import keep_saved
-from stringd.runtime.pages.provenance import WORK_DIRECTORY
 from stringd.runtime.pages.saving import check_saving
 from stringd.runtime.pages.shortcuts import known_shortcuts, resolve_shortcut
 from stringd.runtime.topics.owned import OwnedValues
@@ -50,11 +50,42 @@ def place_of(call: "Call", asked: ActionCall, provenance: Provenance) -> ActionC
     return ActionContext(
         asked.label,
         asked.page.uri,
-        asked.page.directory or Path(call.session.user.home),
+        _command_directory(call, asked, provenance),
         provenance,
         _names(call, asked, provenance),
         TopicAccess(call, asked, provenance),
+        Path(call.cwd) if call.cwd else None,
     )
+
+
+def _command_directory(call: "Call", asked: ActionCall, provenance: Provenance) -> Path:
+    """Where an action's command runs.
+
+    An app that brings nothing but pages has nothing to find beside them: what its commands make
+    belongs to its data. Not to the caller's directory: what interpreters find there could be
+    another's.
+    """
+    beside = asked.page.directory or Path(call.session.user.home)
+    if asked.action.method != "CLI" or not isinstance(provenance, InstalledApp):
+        return beside
+    if _needs_package(beside, asked.action.target):
+        return beside
+    topic = call.session.topic
+    own = topic.type == "app" and topic.name.partition(":")[0] == provenance.name
+    return _made(call, topic.name if own else provenance.name)
+
+
+def _needs_package(directory: Path, command: str) -> bool:
+    """Whether a command may need files of its package, as far as one can see."""
+    try:
+        with os.scandir(directory) as found:
+            return any(
+                each.name in command or not each.name.endswith(".md")
+                for each in found
+                if not each.name.startswith(".")
+            )
+    except OSError:
+        return True
 
 
 class StoredNames(NamedTuple):
@@ -99,6 +130,7 @@ def _names(call: "Call", asked: ActionCall, provenance: Provenance) -> Names:
         {**asked.defaults, **stored.usable},
         frozenset({*document.requires, *(each.name for each in document.env)}),
         stored.withheld,
+        document.requires,
     )
 
 
@@ -114,6 +146,7 @@ def _whereabouts(call: "Call", page: "Page", *, make_work: bool) -> dict[str, st
         "CURRENT_TARGET": str(session.topic),
         "CURRENT_BLOCK": (location.block if location else None) or "",
         "STRING_APP_DIR": str(page.directory or here or ""),
+        "STRING_CALLER_DIR": call.cwd or "",
         "STRING_WORK_DIR": _work_directory(call, make=make_work),
     }
 
@@ -127,15 +160,19 @@ def _work_directory(call: "Call", *, make: bool) -> str:
     session = call.session
     if session.topic.type != "app":
         return ""
-    path = Path(session.user.home) / WORK_DIRECTORY / session.topic.name
     if make:
-        try:
-            make_private_directory(path)
-        except OSError as error:
-            raise CommandError(
-                "INTERNAL_ERROR", f"Cannot create {path}: {error.strerror}"
-            ) from error
-    return str(path)
+        return str(_made(call, session.topic.name))
+    return f"{session.user.home}/{WORK_DIRECTORY}/{session.topic.name}"
+
+
+def _made(call: "Call", name: str) -> Path:
+    """The data directory of an app, made if need be. Raises `CommandError`."""
+    path = Path(call.session.user.home) / WORK_DIRECTORY / name
+    try:
+        make_private_directory(path)
+    except OSError as error:
+        raise CommandError("INTERNAL_ERROR", f"Cannot create {path}: {error.strerror}") from error
+    return path
 
 
 class TopicAccess:
@@ -181,8 +218,8 @@ class TopicAccess:
             return Path(self._call.cwd)
         return Path(_work_directory(self._call, make=False) or self._call.session.user.home)
 
-    async def write_file(self, path: str, data: bytes) -> None:
-        """Write a file a template named, whole or not at all.
+    async def write_file(self, path: str, data: bytes) -> str:
+        """Write a file a template named, whole or not at all; its path.
 
         Raises `ActionError`, and `CommandError` when an agent of a run may not.
         """
@@ -195,6 +232,7 @@ class TopicAccess:
         if permission is not None:
             await permission.write(str(file.real))
         self._write(path, file, data)
+        return str(file.path)
 
     def _write(self, path: str, file: FilePath, data: bytes) -> None:
         try:
