@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runtime.pages.provenance import WORK_DIRECTORY
+from stringd.runtime.packages.installed import WORK_DIRECTORY
 from stringd.system.sandbox import Nothing, available
 from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.person import Person

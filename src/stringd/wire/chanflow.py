@@ -26,7 +26,7 @@ CLOSE: Final = "</𝒞>"
 _TAG = re.compile(r"<(/?)𝒞")
 _CLOSE = re.compile(r"</𝒞\s*>")
 _OPEN = re.compile(
-    r"""<𝒞=([^\s:<>="]+)(?::([^\s<>"]*))?((?:\s+[\w-]+=(?:"[^"<>]*"|[^\s"<>]+))*)\s*>"""
+    r"""<𝒞=([^\s:<>="]+)(?::([^\s<>"]*))?((?:\s+[\w-]+(?:=(?:"[^"<>]*"|[^\s"<>]+))?)*)\s*>"""
 )
 _ATTRIBUTE = re.compile(r"""([\w-]+)=(?:"([^"]*)"|([^\s"]+))""")
 _OURS = re.compile(r"<𝒞[\s=:]*string\b")
@@ -141,6 +141,9 @@ def _block(text: str, tags: list[_Tag], index: int, close: int | None) -> Block 
         named = _TOPIC.match(text, tag.end)
         return BrokenBlock((named and named[1]) or "", "the opening tag cannot be read")
     topic = tag.readable[2] or ""
+    if ":" not in topic and _ATTRIBUTE.sub("", tag.readable[3]).strip():
+        # More likely a topic with a space in its name than an attribute without a value.
+        return BrokenBlock(topic, "the opening tag cannot be read")
     if close is None:
         return BrokenBlock(topic, f"the block is not closed; end it with {CLOSE}")
     if close != index + 1:

@@ -63,7 +63,8 @@ def test_source_is_shown_with_numbers(person: Person) -> None:
         "[editing: doc.md#intro]\n---\n1 | Old.\n\n(1 lines)"
     )
     assert person.fails("/edit doc.md#no").text == (
-        "ERROR(NOT_FOUND): Block not found: #no in doc.md"
+        "ERROR(NOT_FOUND): Block not found: #no in doc.md\n"
+        "Available blocks: intro, doc, tasks, done"
     )
     assert person.fails("/edit no.md").text == "ERROR(NOT_FOUND): File not found: no.md"
 

@@ -160,7 +160,7 @@ def test_parts_of_the_open_document_are_named_by_its_path(person: Person) -> Non
     person.put("sub/doc.md", DOC)
     person.gets("/open sub/doc.md")
     assert person.gets("/edit #intro").startswith("[editing: sub/doc.md#intro]\n")
-    assert person.fails("/edit #no").message == "Block not found: #no in sub/doc.md"
+    assert person.fails("/edit #no").message.startswith("Block not found: #no in sub/doc.md\n")
     assert person.fails("/edit :L99").message.startswith(
         "Line range out of bounds: sub/doc.md:L99 (file has 10 lines)\n"
     )

@@ -217,7 +217,7 @@ def test_apps_open_by_topic_name_and_bare_word(person: Person) -> None:
     config = {"apps": {"weather": app.as_uri()}, "tools": {}}
     person.put("config.json", json.dumps(config))
     opened = "Opened apps/weather/string.md\n---\n# Weather"
-    for target in ("weather", "app:weather", "app:weather:korea"):
+    for target in ("weather", "app:weather"):
         assert person.gets(f"/open {target}") == opened
     assert person.gets("/open", "app:weather:korea") == opened
     assert person.fails("/open app:none").text == (

@@ -17,10 +17,10 @@ def test_topics_are_listed_with_what_they_show(person: Person) -> None:
         "* file:main  file  current: a.md\n"
         "  web:x      web   (no doc)\n"
         f"  bash:dev   bash  cwd: {person.home}\n"
-        "\n3 topic(s) open."
+        "\n3 topics open."
     )
     assert person.gets("/topics web", "web:x") == (
-        "web topics:\n\n* web:x  web  (no doc)\n\n1 web topics open."
+        "web topics:\n\n* web:x  web  (no doc)\n\n1 web topic open."
     )
     for form in ("/sessions", "/session", "/session list"):
         assert person.gets(form) == person.gets("/topics")

@@ -55,9 +55,3 @@ def test_a_broken_file_is_not_overwritten(tmp_path: Path) -> None:
         scopes.store(str(tmp_path), FILE, {"A": "1"})
     assert refused.value.code == "LOAD_ERROR"
     assert (tmp_path / "config.json").read_text(encoding="utf-8") == "{broken"
-
-
-def test_values_are_masked_unless_asked_for() -> None:
-    assert scopes.masked("sk-secret", show=False) == "sk-…"
-    assert scopes.masked("sk-secret", show=True) == "sk-secret"
-    assert scopes.masked("abc", show=False) == "abc"

@@ -9,12 +9,14 @@ from typing import Final
 
 from stringd.documents import (
     append_text,
+    available_blocks,
     block_text,
     find_block,
     line_count,
     lines_text,
     newline_of,
     numbered,
+    parse,
     parse_target,
     preview,
     replace_block,
@@ -33,6 +35,7 @@ from stringd.runtime.commands.edit_target import (
     whole_file_of,
 )
 from stringd.runtime.editing.edit import Edited, EditRules, NotAskedError, edit_file
+from stringd.runtime.editing.included import BlockSource, block_source
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import digest, is_large, read_text
 from stringd.runtime.editing.undo import revert
@@ -166,9 +169,10 @@ def _verify(call: Call, file: FilePath, typed: str, ident: str) -> Result:
     text = _seen_text(call, file)
     span = find_block(text, ident)
     if span is None:
-        raise _block_missing(ident, file.typed)
-    block = text[span.start : span.end]
-    content = block if span.heading else block.strip()
+        content = _included_text(call, file, ident, text).strip()
+    else:
+        block = text[span.start : span.end]
+        content = block if span.heading else block.strip()
     counted = f"{line_count(content)} lines, {len(content)} chars"
     return Result.page(f"Verified {typed} ({counted})", preview(content))
 
@@ -188,8 +192,8 @@ def _view(call: Call, order: EditRequest, file: FilePath) -> Result:
     if target.block is not None:
         try:
             shown = block_text(text, target.block)
-        except BlockNotFoundError as error:
-            raise _block_missing(target.block, file.typed) from error
+        except BlockNotFoundError:
+            shown = _included_text(call, file, target.block, text)
     elif target.first is not None and target.last is not None:
         first = target.first
         try:
@@ -202,10 +206,22 @@ def _view(call: Call, order: EditRequest, file: FilePath) -> Result:
 
 
 def _edit_block(call: Call, order: EditRequest) -> Result:
-    block, text = order.target.block, order.text or ""
-    assert block is not None
-    done = _edit_file(call, order, lambda old: replace_block(old, block, text))
-    return _confirmation(order.typed, f"Edited {order.typed} ({done.lines} lines)", done)
+    ident, text = order.target.block, order.text or ""
+    assert ident is not None
+    file = file_of(call, order)
+    place = BlockSource(file, ident)
+    if find_block(read_text(file).text, ident) is None:
+        place = block_source(call, file, ident) or place
+
+    def change(old: str) -> str:
+        if place.block is not None:
+            return replace_block(old, place.block, text)
+        ends = "\n" if old.endswith("\n") and not text.endswith("\n") else ""
+        return _in_style(old, f"{text}{ends}")
+
+    done = edit_file(call, place.file, change, EditRules(force="--force" in order.switches))
+    where = order.typed if place.file is file else f"{order.typed} (in {place.file.typed})"
+    return _confirmation(where, f"Edited {order.typed} ({done.lines} lines)", done)
 
 
 def _replace_lines(call: Call, order: EditRequest, first: int, last: int, body: str) -> Result:
@@ -254,5 +270,11 @@ def _seen_text(call: Call, file: FilePath) -> str:
     return loaded.text
 
 
-def _block_missing(block: str, path: str) -> CommandError:
-    return CommandError("NOT_FOUND", f"Block not found: #{block} in {path}")
+def _included_text(call: Call, file: FilePath, ident: str, text: str) -> str:
+    """The text of a block that another file holds. Raises `CommandError` when none does."""
+    place = block_source(call, file, ident)
+    if place is None:
+        known = available_blocks(parse(text))
+        raise CommandError("NOT_FOUND", f"Block not found: #{ident} in {file.typed}\n{known}")
+    held = _seen_text(call, place.file)
+    return held if place.block is None else block_text(held, place.block)

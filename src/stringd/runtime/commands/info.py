@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stringd import __version__
+from stringd.actions.provenance import app_of
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.installed import installed
 from stringd.runtime.pages.shortcuts import resolve_shortcut
@@ -107,7 +108,9 @@ def _rows(call: Call, location: Location, page: Page) -> Iterator[tuple[str, str
             value = document.frontmatter.get(key)
             if isinstance(value, str):
                 yield key, value
-    yield from _address(call, page.uri)
+    if session.topic.type != "app" or app_of(page.provenance) is None:
+        # Where an app's files are is nothing that its reader needs.
+        yield from _address(call, page.uri)
     if document.title:
         yield "title", document.title
     if location.block:

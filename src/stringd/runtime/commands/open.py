@@ -11,7 +11,7 @@ from stringd.runtime.commands.act import has_more_to_say, with_default_action
 from stringd.runtime.commands.edit import edit
 from stringd.runtime.commands.edit_target import unquoted
 from stringd.runtime.commands.ls import list_directory
-from stringd.runtime.commands.tabs import open_in_tab
+from stringd.runtime.commands.tabs import named_topic, open_in_tab, open_topic
 from stringd.runtime.editing.paths import FilePath, is_directory, is_file, locate
 from stringd.runtime.editing.text_file import is_large
 from stringd.runtime.errors import CommandError
@@ -71,6 +71,9 @@ def open_(call: Call) -> Result | Awaitable[Result]:
         return edit(call._replace(line=call.line._replace(argument=rest.strip(), body=None)))
     if switch == "--tab":
         return open_in_tab(call, rest, _open_at)
+    topic = named_topic(call, target)
+    if topic is not None:
+        return open_topic(call, topic, open_)
     resource = _resource(call, target)
     if resource is not None:
         return _open_resource(call, resource)

@@ -10,6 +10,7 @@ from stringd.runtime.editing.paths import is_directory, locate
 from stringd.runtime.editing.text_file import read_text
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.install import (
+    Installation,
     InstallError,
     Origin,
     Package,
@@ -65,7 +66,7 @@ async def install(call: Call) -> Result:
     if "app" in flags.values or "tool" in flags.values:
         kind = "app" if "app" in flags.values else "tool"
     wanted = Wanted(kind, flags.values.get("as"), "link" in flags.values, _choice(flags.values))
-    source = flags.positional[0] if flags.positional else _open_document(call)
+    source = next(filter(None, flags.positional), None) or _open_document(call)
     try:
         if wanted.link and not is_web(source):
             raise InstallError("--link requires an http(s) URL source.")
@@ -100,7 +101,7 @@ async def uninstall(call: Call) -> Result:
     entry = await asyncio.to_thread(remove, home, name)
     if entry is None:
         raise CommandError("NOT_FOUND", f"Package not found: {name}")
-    kind, uri = entry
+    kind, uri, kept = entry
     closed = await _close_topics(call, name, uri, package_directory(home, name))
     await stop_app(call.services.mcp, home, name)
     ended = await call.services.engine.jobs.end(home, name)
@@ -108,6 +109,8 @@ async def uninstall(call: Call) -> Result:
     if closed:
         noun = "session" if len(closed) == 1 else "sessions"
         message += f"\n  Closed {len(closed)} active {noun}: {', '.join(closed)}"
+    if kept is not None:
+        message += f"\n  Kept: files that its actions made, in {kept}"
     if ended:
         message += f"\n  Ended {ended} running {'job' if ended == 1 else 'jobs'}"
     return Result.done(message)
@@ -130,7 +133,7 @@ async def _install_server(call: Call) -> Result:
     confirmed = await call.caller.is_the_owner()
     package = await mount_server(call, named[0], mount, confirmed=confirmed, names=_choice(flags))
     path = package_directory(call.session.user.home, package.name) / MAIN_FILE
-    return _installed(call, package, path)
+    return _installed(call, package, Installation(path))
 
 
 def _choice(flags: Collection[str]) -> "Choice | None":
@@ -175,8 +178,7 @@ async def _install_local(call: Call, source: str, wanted: Wanted) -> Result:
     home = call.session.user.home
     if main.is_relative_to(package_directory(home, package.name)):
         raise InstallError(f"{package.label} is installed from {shown} already.")
-    path = await asyncio.to_thread(install_folder, home, package, main)
-    return _installed(call, package, path)
+    return _installed(call, package, await asyncio.to_thread(install_folder, home, package, main))
 
 
 async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
@@ -188,17 +190,25 @@ async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
     if wanted.link or found.link:
         await asyncio.to_thread(install_link, home, package, source)
         return _report(f"Linked {package.label} (URL shortcut)", package, source)
-    path = await asyncio.to_thread(install_files, home, package, found.files)
-    return _installed(call, package, path)
+    return _installed(
+        call, package, await asyncio.to_thread(install_files, home, package, found.files)
+    )
 
 
-def _installed(call: Call, package: Package, path: Path) -> Result:
+def _installed(call: Call, package: Package, done: Installation) -> Result:
     """Report it; topics that show an earlier state load it again with their next command."""
+    path, (carried, aside) = done
     for slot in call.topics.sessions(call.session.user.id):
         location = slot.session.location if slot.session else None
         if location is not None and location.uri == path.as_uri():
             location.page = None
-    return _report(f"Installed {package.label}", package, str(path))
+    report = _report(f"Installed {package.label}", package, str(path)).message
+    if carried:
+        files = "1 file" if carried == 1 else f"{carried} files"
+        report += f"\nCarried over: {files} that its actions made"
+    if aside is not None:
+        report += f"\nPut aside: files that its actions changed, in {aside}"
+    return Result.done(report)
 
 
 def _report(first: str, package: Package, path: str) -> Result:

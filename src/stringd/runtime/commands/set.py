@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable
 
+from stringd.actions.secrets import is_secret, masked
 from stringd.runtime.topics.call import Call
 from stringd.runtime.variables import scopes
 from stringd.runtime.variables.assignments import Assignment, parse_assignments
@@ -44,10 +45,9 @@ def _assign(call: Call, assignments: list[Assignment]) -> Result:
 
 def _listing(call: Call) -> Result:
     session = call.session
-    show = call.services.settings.show_secrets
     rows = [f'{{{name}}} = "{value}"' for name, value in session.variables.items()]
     rows += [
-        f'${name} = "{scopes.masked(value, show=show)}"'
+        f'${name} = "{_shown(call, name, value)}"'
         for name, value in scopes.visible(session.user.home, session.topic).items()
     ]
     return Result.page("Variables", "\n".join(rows)) if rows else Result.done("No variables set.")
@@ -60,5 +60,17 @@ def _echo(call: Call, item: Assignment, scope: str | None) -> str:
         return f"{name} = ({lines} lines)"
     if not item.persistent:
         return f'{name} = "{item.value}"'
-    shown = scopes.masked(item.value, show=call.services.settings.show_secrets)
+    shown = _shown(call, item.name, item.value)
     return f'{name} = "{shown}"' if item.fenced else f'{name} = "{shown}" ({scope})'
+
+
+def _shown(call: Call, name: str, value: str) -> str:
+    """A persistent value as replies show it: settings in full, of secrets the beginning."""
+    if call.services.settings.show_secrets:
+        return value
+    location = call.session.location
+    actions = location.page.document.actions.values() if location and location.page else ()
+    # What an action of the open page sends in a header is a secret, whatever it is called.
+    headers = (text for action in actions for _, text in action.headers)
+    secret = is_secret(name, value) or any(f"${name}" in text for text in headers)
+    return masked(value) if secret else value

@@ -1,4 +1,4 @@
-"""`/open --tab <name> <target>`: a document in a topic of its own."""
+"""`/open --tab <name> <target>`, `/open app:x:config`, `/open bash:x`: opening another topic."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,6 +12,7 @@ from stringd.wire.result import Result
 from stringd.wire.topic import InvalidTopicError, Topic, parse_topic
 
 OpenAt = Callable[[Call, Destination], Result | Awaitable[Result]]
+Open = Callable[[Call], Result | Awaitable[Result]]
 
 _USAGE = "Usage: /open --tab <topic> <target>"
 
@@ -24,7 +25,8 @@ async def open_in_tab(call: Call, text: str, open_at: OpenAt) -> Result:
     if not target.strip():
         raise CommandError("INVALID_TARGET", _USAGE)
     # Understood here: what may be opened depends on the page whose link it is.
-    topic, going = _topic(name), _destination(call, target.strip())
+    going = _destination(call, target.strip())
+    topic = _topic(name, web=isinstance(going.address, WebAddress))
     slot = _fresh_slot(call, topic)
     slot.queue.take_turn(0)
     try:
@@ -44,6 +46,45 @@ async def open_in_tab(call: Call, text: str, open_at: OpenAt) -> Result:
     return Result.page(f"{result.message}\nTopic: {slot.topic}", result.content or "")
 
 
+def named_topic(call: Call, target: str) -> Topic | None:
+    """The other topic that a target is: a shell, or an app with a configuration of its own."""
+    if not target.startswith("bash:") and not (target.startswith("app:") and target.count(":") > 1):
+        return None
+    try:
+        topic = parse_topic(target)
+    except InvalidTopicError:
+        return None
+    return None if topic == call.session.topic else topic
+
+
+async def open_topic(call: Call, topic: Topic, open_: Open) -> Result:
+    """Open a topic's own page there; a shell is only made ready. The caller's topic stays."""
+    slot = call.topics.slot(call.session.user.id, topic)
+    if slot.queue.busy:
+        raise CommandError("CONFLICT", f"Topic is busy: {topic}\nAsk again when it is done.")
+    slot.queue.take_turn(0)
+    new = slot.session is None
+    try:
+        session = call.topics.session(slot)
+        if topic.type == "bash":
+            result = Result.done(f"Opened {topic}\nTopic: {topic}")
+        else:
+            line = call.line._replace(argument="", body=None)
+            outcome = open_(call._replace(session=session, line=line))
+            shown = outcome if isinstance(outcome, Result) else await outcome
+            result = Result.page(f"{shown.message}\nTopic: {topic}", shown.content or "")
+        writing = call.topics.save(session)
+        if writing is not None:
+            await writing
+    except CommandError:
+        if new:
+            await call.topics.forget(slot.user_id, topic)
+        raise
+    finally:
+        call.topics.leave(slot)
+    return result
+
+
 def _next_tab(call: Call) -> str:
     taken = {slot.topic.canonical for slot in call.topics.sessions(call.session.user.id)}
     number = 1
@@ -52,9 +93,10 @@ def _next_tab(call: Call) -> str:
     return f"web:tab_{number}"
 
 
-def _topic(name: str) -> Topic:
+def _topic(name: str, *, web: bool) -> Topic:
+    """The topic of a name; without a type, that of what is opened there."""
     try:
-        topic = parse_topic(name)
+        topic = parse_topic(f"web:{name}" if web and ":" not in name else name)
     except InvalidTopicError as error:
         raise CommandError("INVALID_TARGET", f"{error}\n{_USAGE}") from error
     if topic.type == "bash":

@@ -21,7 +21,8 @@ def topics(call: Call) -> Result:
     ]
     if not slots:
         return Result.page("", f"No {wanted} topics open.")
-    counted = f"{len(slots)} {wanted} topics open." if wanted else f"{len(slots)} topic(s) open."
+    noun = "topic" if len(slots) == 1 else "topics"
+    counted = f"{len(slots)} {f'{wanted} ' if wanted else ''}{noun} open."
     heading = f"{wanted} topics:" if wanted else "Active topics:"
     return Result.page("", "\n".join([heading, "", *_rows(slots, call.session), "", counted]))
 

@@ -27,6 +27,12 @@ from stringd.runtime.packages.installed import (
     register,
     unregister,
 )
+from stringd.runtime.packages.kept_files import (
+    KeptFiles,
+    carry_over,
+    data_directory,
+    put_aside,
+)
 from stringd.runtime.packages.stored_names import Choice, NamesClaim, settle_names
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.system.files import held, make_private_directory, write_atomically
@@ -182,7 +188,22 @@ def package_directory(home: str, name: str) -> Path:
     return Path(home) / PACKAGES / name
 
 
-def install_folder(home: str, package: Package, main: Path) -> Path:
+class Installation(NamedTuple):
+    """A package in its place: its main document, and what became of files actions had made."""
+
+    main: Path
+    kept: KeptFiles = KeptFiles()
+
+
+class Removal(NamedTuple):
+    """A package that is gone; `kept` is where files are that its actions had made."""
+
+    kind: Kind
+    uri: str
+    kept: Path | None = None
+
+
+def install_folder(home: str, package: Package, main: Path) -> Installation:
     """Copy a local document and its neighbours. Raises `InstallError`."""
     files = {path: path.relative_to(main.parent) for path in _neighbours(home, main)}
 
@@ -194,7 +215,7 @@ def install_folder(home: str, package: Package, main: Path) -> Path:
     return _staged(home, package, fill)
 
 
-def install_files(home: str, package: Package, files: Mapping[str, bytes]) -> Path:
+def install_files(home: str, package: Package, files: Mapping[str, bytes]) -> Installation:
     """Write files that were fetched. Raises `InstallError`."""
 
     def fill(staging: Path) -> None:
@@ -215,16 +236,22 @@ def install_link(home: str, package: Package, url: str) -> None:
         register(home, package.kind, package.name, url)
 
 
-def remove(home: str, name: str) -> tuple[Kind, str] | None:
-    """Forget a package and delete its files; its kind and address, None when there was none."""
+def remove(home: str, name: str) -> Removal | None:
+    """Forget a package and delete what was installed; None when there was none.
+
+    Raises `InstallError` when what its actions made cannot be kept; then nothing has happened.
+    """
     if name not in installed(home, "app") and name not in installed(home, "tool"):
         return None
     with _alone(home):
+        known = record.files_of(home, name)
+        try:
+            kept = put_aside(package_directory(home, name), known, data_directory(home, name))
+        except OSError as error:
+            raise InstallError(f"Cannot uninstall {name}: {error.strerror or error}") from error
         entry = unregister(home, name)
         record.strike(home, name)
-        if entry is not None:
-            shutil.rmtree(package_directory(home, name), ignore_errors=True)
-    return entry
+    return None if entry is None else Removal(*entry, kept)
 
 
 def check_paths(names: list[str]) -> None:
@@ -247,7 +274,7 @@ def _alone(home: str) -> Iterator[None]:
         yield
 
 
-def _staged(home: str, package: Package, fill: Callable[[Path], None]) -> Path:
+def _staged(home: str, package: Package, fill: Callable[[Path], None]) -> Installation:
     """Build the package aside, then put it into place in one step."""
     with _alone(home):
         check_collision(home, package)
@@ -255,7 +282,9 @@ def _staged(home: str, package: Package, fill: Callable[[Path], None]) -> Path:
         return _put_into_place(home, package, fill)
 
 
-def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -> Path:
+def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -> Installation:
+    known = record.files_of(home, package.name)
+    data = data_directory(home, package.name)
     final = package_directory(home, package.name)
     staging = final.with_name(f".{package.name}.tmp")
     retired = final.with_name(f".{package.name}.old")
@@ -265,7 +294,10 @@ def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -
         fill(staging)
         origin = msgspec.json.encode({"source": package.origin.identity})
         write_atomically(staging / ORIGIN_FILE, origin, 0o600)
-        _discard(retired)
+        if retired.exists():
+            # An installation was interrupted here.
+            put_aside(retired, known, data)
+            _discard(retired)
         if final.exists():
             final.rename(retired)
         staging.rename(final)
@@ -274,14 +306,17 @@ def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -
             retired.rename(final)
         _discard(staging)
         raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
-    _discard(retired)
     main = final / MAIN_FILE
+    kept = KeptFiles()
     try:
         record.keep(home, package.name, final, package.again, confirmed=package.confirmed)
+        if retired.exists():
+            # After the record: what actions made is not part of the app.
+            kept = carry_over(retired, final, known, data)
     except OSError as error:
         raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
     register(home, package.kind, package.name, main.as_uri())
-    return main
+    return Installation(main, kept)
 
 
 def _neighbours(home: str, main: Path) -> Iterator[Path]:

@@ -111,6 +111,12 @@ def keep(home: str, name: str, directory: Path, source: str, *, confirmed: bool)
     _write(home, {**known.packages, name: entry}, sources)
 
 
+def files_of(home: str, name: str) -> dict[str, str]:
+    """Path in the package → digest, of what was installed under a name; nothing if unknown."""
+    known = _record(home).packages.get(name)
+    return known.files if known is not None else {}
+
+
 def strike(home: str, name: str) -> None:
     """Strike a package out, while the packages are held. Raises `OSError`."""
     known = _record(home)

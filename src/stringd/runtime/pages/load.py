@@ -19,7 +19,8 @@ from stringd.documents import (
     parse_menu,
 )
 from stringd.documents.addresses import joined
-from stringd.runtime.editing.paths import FilePath, is_directory, is_file, locate
+from stringd.runtime.editing.included import source_directory
+from stringd.runtime.editing.paths import FilePath, is_file, locate
 from stringd.runtime.editing.text_file import digest, read_text
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.provenance import provenance_of
@@ -159,11 +160,9 @@ def _compiled(call: "Call", file: FilePath, document: Document, read: list[Opene
     `read` takes every file whose text becomes part of the document.
     """
     own = capabilities(provenance_of(call, tuple(read))).saves == "workspace"
-    sources = file.path.with_name(f"{file.path.name}.source")
-    if not is_directory(sources):
-        sources = file.path.with_suffix(".source")
-        if not is_directory(sources):
-            return document
+    sources = source_directory(file.path)
+    if sources is None:
+        return document
 
     def load(include: Include) -> str:
         if not include.path:

@@ -19,7 +19,7 @@ from stringd.actions.provenance import (
 )
 from stringd.runtime.editing.paths import is_within
 from stringd.runtime.packages import record
-from stringd.runtime.packages.installed import installed
+from stringd.runtime.packages.installed import WORK_DIRECTORY, installed
 from stringd.runtime.packages.record import PackageStatus
 from stringd.runtime.packages.saved import is_saved
 from stringd.runtime.topics.location import OpenedFile, Page, path_of
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 SHARED_TOOLS: Final = "~/.string/tools"
 """Tools for every user of the account; only its owner can put files there."""
-WORK_DIRECTORY: Final = ".string-work"
-"""In a home: what apps keep. It may hold text from anywhere."""
 
 
 def provenance_of(call: "Call", sources: tuple[OpenedFile, ...]) -> Provenance:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from stringd.actions.provenance import InstalledApp, Provenance, capabilities, save_refusal
 from stringd.runtime.editing.paths import FilePath, is_within
 from stringd.runtime.errors import CommandError
-from stringd.runtime.packages.installed import PACKAGES
-from stringd.runtime.pages.provenance import WORK_DIRECTORY
+from stringd.runtime.packages.installed import PACKAGES, WORK_DIRECTORY
 from stringd.runtime.variables.scopes import APPS
 
 if TYPE_CHECKING:

@@ -21,6 +21,10 @@ _STRING_STARTS: Final = tuple("]PX^_")
 _LONGEST_ESCAPE: Final = 4100
 # Full-screen programs place each line; placed text starts a line here too.
 _PLACED: Final = re.compile(r"\x1b\[\d+(?:;\d*)?[Hf]")
+_MOVE: Final = "\0"
+"""Stands for such a move until it is known whether a line has begun; data has no NUL any more."""
+_IDLE_MOVES: Final = re.compile("(\n\r*)\0[\0\r]*")
+_MOVES: Final = re.compile("\0[\0\r]*")
 _C1: Final = re.compile("[\x80-\x9f]")
 _REWRITTEN: Final = re.compile("[^\b]\b")
 _KEPT: Final = b"\b\t\n\r\x1b\x07"
@@ -36,6 +40,8 @@ class Cleaner:
         self._escape = ""
         self._line = ""
         self._overlong = False
+        self._begun = False
+        """Whether the beginning of the open line was handed out already."""
 
     def feed(self, data: bytes) -> str:
         text = self._escape + self._decoder.decode(data.translate(None, _DROPPED))
@@ -53,6 +59,7 @@ class Cleaner:
             rest += self._escape[2:].replace("\x1b", "")
             self._escape = ""
         self._line, self._overlong = "", False
+        self._begun = self._begun or bool(rest)
         return _last_state(rest)
 
     def _without_escapes(self, text: str) -> str:
@@ -61,16 +68,24 @@ class Cleaner:
             if cut is not None:
                 self._escape = cut.group()
                 text = text[: cut.start()]
-            text = _ESCAPE.sub("", _PLACED.sub("\n", text)).replace("\x1b", "")
+            text = _ESCAPE.sub("", _PLACED.sub(_MOVE, text)).replace("\x1b", "")
+            if _MOVE in text:
+                text = self._placed(text)
         if "\x07" in text:
             text = text.replace("\x07", "")
         return text if text.isascii() else _C1.sub("", text)
+
+    def _placed(self, text: str) -> str:
+        """Text with a new line for every move that leaves a line that has begun."""
+        at_start = not self._begun and not self._overlong and not self._line.strip("\r")
+        text = _IDLE_MOVES.sub(r"\1", f"\n{text}" if at_start else text)
+        return _MOVES.sub("\n", text.removeprefix("\n") if at_start else text)
 
     def _settle(self, text: str) -> str:
         """Return finished lines; hold the open one back while it may still be rewritten."""
         finished, newline, self._line = (self._line + text).rpartition("\n")
         if newline:
-            self._overlong = False
+            self._overlong = self._begun = False
         if "\r" in finished or "\b" in finished:
             finished = "\n".join(map(_last_state, finished.split("\n")))
         if "\r" in self._line:

@@ -15,8 +15,6 @@ from stringd.wire.topic import Topic
 
 APPS: Final = "apps"
 """The directory of a home in which the variables of apps are kept."""
-SHOWN_CHARACTERS: Final = 3
-"""Of a persistent value a reply shows at most this much: enough to recognise, not to use."""
 
 
 class Scope(NamedTuple):
@@ -86,13 +84,6 @@ def holds_variables(home: str, path: str) -> bool:
         with suppress(CommandError):
             return bool(read_object(Path(path)).get("env"))
     return path.startswith(f"{home}/{APPS}/") and path.endswith("/env.json")
-
-
-def masked(value: str, *, show: bool) -> str:
-    """A persistent value as replies show it."""
-    if show or len(value) <= SHOWN_CHARACTERS:
-        return value
-    return f"{value[:SHOWN_CHARACTERS]}…"
 
 
 def _variables(scope: Scope, content: dict[str, object]) -> dict[str, str]:
