@@ -11,7 +11,8 @@ from stringd import __version__
 from stringd.runtime.runtime import Runtime
 from stringd.server import mcp, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
-from stringd.server.exec import ExecEndpoint, require_user
+from stringd.server.describe import describe
+from stringd.server.exec import ExecEndpoint, named_user, require_user
 from stringd.server.feed.endpoint import FeedEndpoint
 from stringd.server.feed.observation import Observation
 from stringd.server.guard import RequestGuard, own_pages
@@ -48,6 +49,7 @@ _BODIES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("POST", "/exec"): (),
     ("POST", "/chanflow"): ("text/plain",),
     ("POST", "/users"): (),
+    ("POST", "/agents"): (),
     ("POST", "/sessions"): (),
 }
 """Requests whose body has a type, and which types besides JSON."""
@@ -84,12 +86,16 @@ class App:
         )
         self.watch.attach(self.runtime, self.runs)
         self._users = users.UserEndpoints(self.runtime, log)
+        self._agents = users.UserEndpoints(self.runtime, log, "agent")
         self._sessions = sessions.SessionEndpoints(self.runtime, log)
         self._routes: dict[tuple[str, str], Endpoint] = {
             ("POST", "/exec"): ExecEndpoint(self.runtime, log, settings.queue_timeout),
             ("POST", "/chanflow"): ChanFlowEndpoint(self.runtime, turns),
             ("GET", "/users"): self._users.list,
             ("POST", "/users"): self._users.register,
+            ("GET", "/agents"): self._agents.list,
+            ("POST", "/agents"): self._agents.register,
+            ("GET", "/describe"): lambda _request: json_response(200, describe()),
             ("GET", "/sessions"): self._sessions.list,
             ("POST", "/sessions"): self._sessions.create,
             ("DELETE", "/sessions"): self._sessions.delete,
@@ -176,7 +182,7 @@ class App:
     def _endpoint(self, request: HttpRequest) -> Endpoint:
         """What answers a request that may be answered. Raises `HttpError`."""
         if self._log.enabled:
-            user_id = request.header(b"x-user-id")
+            user_id = named_user(request)
             self._log.info("request", method=request.method, path=request.path, userId=user_id)
         route = (request.method, request.path)
         if route[0] == "OPTIONS":
@@ -192,8 +198,9 @@ class App:
             return self._mcp
         if request.path == WEBSOCKET:
             return lambda _request: text_response(400, "WebSocket upgrade failed")
-        if request.method == "DELETE" and request.path.startswith(users.PATH):
-            return self._users.delete
+        for people in (self._users, self._agents):
+            if request.method == "DELETE" and request.path.startswith(people.path):
+                return people.delete
         if request.method == "DELETE" and request.path.startswith(sessions.PATH):
             return self._sessions.delete
         if request.path.startswith(PREFIX):
@@ -214,6 +221,7 @@ class App:
             "uptime": int((monotonic() - self._started) * 1000),
             "activeRuns": self.runs.active_runs,
             "connectedClients": self.runs.connected_clients,
+            "agents": len(self.runtime.topics.users),
             "version": __version__,
             "pid": os.getpid(),
             "dataDir": str(self._data_dir),

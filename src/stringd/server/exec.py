@@ -174,9 +174,14 @@ def _caller(request: HttpRequest, command: ExecRequest) -> Caller:
     return Caller(command.cwd, speaker=speaker, client=client)
 
 
+def named_user(request: HttpRequest) -> str | None:
+    """The user a request names; later clients call it an agent."""
+    return request.header(b"x-user-id") or request.header(b"x-agent-id")
+
+
 def require_user(runtime: "Runtime", request: HttpRequest) -> str:
     """The registered user a request acts as. Raises `HttpError`."""
-    user_id = request.header(b"x-user-id")
+    user_id = named_user(request)
     if not user_id:
         raise HttpError(400, "X-User-Id header required")
     if runtime.topics.users.get(user_id) is None:

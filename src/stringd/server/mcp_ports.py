@@ -53,7 +53,8 @@ def _who_calls(request: Any) -> McpCaller:
 
 def caller(headers: Mapping[bytes, bytes], query: bytes) -> McpCaller:
     """Who a request says it comes from. Raises `BodyError` for a name that is not a file name."""
-    user_id = headers.get(b"x-user-id", b"").decode("utf-8", "replace").strip() or DEFAULT_USER
+    named = headers.get(b"x-user-id") or headers.get(b"x-agent-id", b"")
+    user_id = named.decode("utf-8", "replace").strip() or DEFAULT_USER
     if not user_id.isprintable() or "/" in user_id or user_id in (".", ".."):
         raise BodyError("X-User-Id must be a plain name")
     if len(user_id.encode()) > MAX_NAME_BYTES:

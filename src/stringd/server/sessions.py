@@ -25,14 +25,15 @@ class SessionEndpoints:
 
     def list(self, request: HttpRequest) -> HttpResponse:
         query = parse_qs(request.query.decode("utf-8", "replace"))
-        wanted = query.get("user_id", [""])[0].strip() or None
+        named = query.get("user_id") or query.get("agent_id") or [""]
+        wanted = named[0].strip() or None
         slots = self._runtime.topics.sessions(wanted)
         return json_response(200, {"sessions": [_item(slot) for slot in slots]})
 
     async def create(self, request: HttpRequest) -> HttpResponse:
         fields = body_fields(request)
         try:
-            user_id = fields.text("user_id")
+            user_id = fields.text("user_id", "agent_id")
             if user_id is None:
                 raise BodyError("user_id required")
             if self._runtime.topics.users.get(user_id) is None:

@@ -1,34 +1,43 @@
-"""`/users`: registering, listing and removing users."""
+"""`/users`: registering, listing and removing users. Later clients call them `/agents`."""
 
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from stringd.client import daemon
 from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
+from stringd.system.files import make_private_directory
 from stringd.wire.body import BodyError, JsonObject, parse_object
 
 if TYPE_CHECKING:
     from stringd.runtime.runtime import Runtime
     from stringd.server.log import EventLog
 
-PATH: Final = "/users/"
+Noun = Literal["user", "agent"]
 
 
 class UserEndpoints:
-    """The three methods of `/users`."""
+    """The three methods of `/users`, or of `/agents` in the words of later clients."""
 
-    def __init__(self, runtime: "Runtime", log: "EventLog") -> None:
+    def __init__(self, runtime: "Runtime", log: "EventLog", noun: Noun = "user") -> None:
         self._runtime = runtime
         self._log = log
+        self._noun = noun
+
+    @property
+    def path(self) -> str:
+        """What one of them is below."""
+        return f"/{self._noun}s/"
 
     def list(self, _request: HttpRequest) -> HttpResponse:
-        return json_response(200, {"users": list(self._runtime.topics.users)})
+        return json_response(200, {f"{self._noun}s": list(self._runtime.topics.users)})
 
     async def register(self, request: HttpRequest) -> HttpResponse:
         fields = body_fields(request)
         try:
-            user_id = fields.text("id", "user_id")
+            user_id = fields.text("id", "user_id", "agent_id")
             if user_id is None:
                 raise BodyError("id required")
-            home = _home(fields)
+            home = self._home(fields, user_id)
             allowed = fields.texts("allowed_paths")
             if not all(path.startswith("/") for path in allowed or ()):
                 raise BodyError("allowed_paths must be absolute paths")
@@ -39,13 +48,29 @@ class UserEndpoints:
             await self._runtime.topics.discard(user_id, stale)
         created = registration.created
         self._log.info("user.register" if created else "user.update", userId=user_id, home=home)
-        return json_response(200, {"user_id": user_id, "home": home, "created": created})
+        body = {f"{self._noun}_id": user_id, "home": home, "created": created}
+        return json_response(200, body)
 
     async def delete(self, request: HttpRequest) -> HttpResponse:
-        user_id = request.path.removeprefix(PATH)
+        user_id = request.path.removeprefix(self.path)
         deleted = await self._runtime.topics.remove_user(user_id)
         self._log.info("user.delete", userId=user_id, deleted=deleted)
-        return json_response(200, {"user_id": user_id, "deleted": deleted})
+        return json_response(200, {f"{self._noun}_id": user_id, "deleted": deleted})
+
+    def _home(self, fields: JsonObject, user_id: str) -> str:
+        """The home a user is registered with. Raises `BodyError`.
+
+        Later clients name a user by another field than `id` and leave its home to the daemon.
+        """
+        home = fields.text("home")
+        if home is None and (self._noun == "agent" or fields.text("id") is None):
+            known = self._runtime.topics.users.get(user_id)
+            return known.home if known is not None else derived_home(user_id)
+        if home is None:
+            raise BodyError("home required")
+        if not home.startswith("/") or "\0" in home:
+            raise BodyError("home must be an absolute path")
+        return home
 
 
 def body_fields(request: HttpRequest) -> JsonObject:
@@ -53,10 +78,13 @@ def body_fields(request: HttpRequest) -> JsonObject:
     return parse_object(request.typed_body()) or JsonObject({})
 
 
-def _home(fields: JsonObject) -> str:
-    home = fields.text("home")
-    if home is None:
-        raise BodyError("home required")
-    if not home.startswith("/") or "\0" in home:
-        raise BodyError("home must be an absolute path")
+def derived_home(user_id: str) -> str:
+    """The home of a user who names none, made if need be. Raises `BodyError`."""
+    if not user_id.isprintable():
+        raise BodyError("id may contain only printable characters")
+    home = daemon.absolute(daemon.own_directory(user_id))
+    try:
+        make_private_directory(Path(home))
+    except OSError as error:
+        raise BodyError(f"home required: cannot make {home} ({error.strerror})") from error
     return home
