@@ -1,4 +1,4 @@
-"""What an app's action leaves running behind walls: who sees it, and when it ends."""
+"""What an app's action leaves running, behind walls and in the open: who sees it, when it ends."""
 
 import os
 import select
@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from stringd.runtime.packages.installed import WORK_DIRECTORY
+from stringd.runtime.settings import WORK_DIRECTORY
 from stringd.system.sandbox import Nothing, available
 from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.person import Person
 
-pytestmark = pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine")
+LEVELS = ("open",) if isinstance(available(), Nothing) else ("workspace", "open")
 # The job holds the other end of `held` until it ends, and ends by itself when it reads a line.
-JOB = "setsid sh -c 'exec >held; echo up; touch up; read line <go' 2>/dev/null &"
+JOB = "sh -c 'exec >held; echo up; touch up; read line <go' </dev/null >/dev/null 2>&1 &"
+WAIT = "until [ -e up ]; do sleep 0.01; done"
 PAGE = f"""---
 type: app
 name: server
@@ -23,7 +24,15 @@ name: server
 # Server
 
 ```act.serve
-CLI cd $STRING_WORK_DIR; {JOB} until [ -e up ]; do sleep 0.01; done; echo served
+CLI cd $STRING_WORK_DIR; setsid {JOB} {WAIT}; echo served
+```
+
+```act.serve-in-group
+CLI cd $STRING_WORK_DIR; {JOB} {WAIT}; echo served
+```
+
+```act.serve-soon
+CLI cd $STRING_WORK_DIR; setsid {JOB} echo served
 ```
 """
 
@@ -41,12 +50,14 @@ class Place:
         os.mkfifo(self.data / "go")
         self.held = os.open(self.data / "held", os.O_RDONLY | os.O_NONBLOCK)
 
-    def serve(self) -> None:
+    def serve(self, action: str = "serve") -> None:
         """Leave a job running."""
         self.owner.put("app/string.md", PAGE)
         self.owner.gets("/install ./app", cwd=self.owner.home)
         self.owner.gets("/open", "app:server")
-        assert self.owner.gets("/act.serve", "app:server") == "served"
+        # The action has made a file too, and the reply may say so.
+        said = self.owner.gets(f"/act.{action}", "app:server")
+        assert said.partition("\n")[0] == "served"
         assert self.read() == b"up\n"
 
     def wait_for_the_end(self) -> None:
@@ -61,18 +72,19 @@ class Place:
         return os.read(self.held, 100)
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    with Daemon(tmp_path / "daemon", STRINGD_ACTION_SANDBOX="workspace") as daemon:
+@pytest.fixture(params=LEVELS)
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    with Daemon(tmp_path / "daemon", STRINGD_ACTION_SANDBOX=request.param) as daemon:
         place = Place(daemon, tmp_path)
         yield place
         os.close(place.held)
 
 
-def test_a_job_outlives_its_action_and_is_listed_until_it_ends(place: Place) -> None:
-    place.serve()
+@pytest.mark.parametrize("action", ["serve", "serve-in-group", "serve-soon"])
+def test_a_job_outlives_its_action_and_is_listed_until_it_ends(place: Place, action: str) -> None:
+    place.serve(action)
     (job,) = place.jobs()
-    assert "setsid sh -c" in job
+    assert "sh -c" in job
     (place.data / "go").write_text("end\n")
     place.wait_for_the_end()
     deadline = time.monotonic() + WAIT_SECONDS

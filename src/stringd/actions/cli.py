@@ -40,10 +40,7 @@ def bash_command(text: str) -> list[str]:
 
 
 class RunningCommand:
-    """A started command: await `output`, or `close` it early.
-
-    Without walls, what it detaches lives on.
-    """
+    """A started command: await `output`, or `close` it early."""
 
     def __init__(
         self,
@@ -54,11 +51,12 @@ class RunningCommand:
         split: bool,
         walls: Enclosed | None = None,
         kept: Callable[[DetachedJob], None] | None = None,
+        sandboxed: bool = False,
     ) -> None:
         """Start bash on a program text; `split` keeps the two streams apart.
 
-        `walls` is what to start instead, so that the same runs in a sandbox. With `kept` that is
-        one that keeps jobs, and what is detached in it is handed over.
+        `walls` is what to start instead, so that the same runs in a sandbox that keeps jobs where
+        it is `sandboxed`. What it detaches is handed to `kept`, or lives on unknown without it.
 
         Raises `ActionError` when it cannot be started.
         """
@@ -75,6 +73,7 @@ class RunningCommand:
                 err=(lambda data: self._take(self._err, data)) if split else None,
                 keeps_detached=True,
                 kept=kept,
+                sandboxed=sandboxed,
             )
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)

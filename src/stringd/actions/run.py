@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from stringd.actions.binding import Bound, CallArguments, bind, needs_arguments
-from stringd.actions.cli import CommandOutput, RunningCommand, bash_command, command_environment
+from stringd.actions.cli import CommandOutput, RunningCommand, command_environment
 from stringd.actions.command_line import command_for
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
@@ -25,7 +25,7 @@ from stringd.actions.schema import usage
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
 from stringd.actions.shell_text import HOME_NAME, ComposedCommand
 from stringd.actions.templates import Inputs
-from stringd.actions.walls import ActionWalls
+from stringd.actions.walls import ActionWalls, CommandCall, wall_hint
 from stringd.documents import Action, html_to_markdown
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
 from stringd.system.command import CommandEnding
@@ -61,7 +61,7 @@ class Engine:
     cli_timeout: float = 120.0
     show_secrets: bool = False
     base_environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    walls: ActionWalls = ActionWalls()  # noqa: RUF009 - a frozen value
+    walls: ActionWalls = field(default_factory=ActionWalls)
     jobs: AppJobs = field(default_factory=AppJobs)
     """What commands of apps left running behind the walls."""
 
@@ -241,40 +241,53 @@ class _Call:
         of_app = isinstance(self._place.provenance, InstalledApp)
         before = entries(directory) if of_app else None
         walls = self._engine.walls
+        level = await walls.level(self._place)
+        call = CommandCall(command.text, environment, self._given(command, bound.words))
         running = RunningCommand(
             command.text,
             environment,
             directory,
             split=any(_needs_streams(text) for text in (template, self._action.error) if text),
-            walls=await walls.enclosed(self._place, bash_command(command.text), environment),
-            kept=None if walls.level is Level.OPEN else self._job_keeper(command),
+            walls=await walls.enclosed(self._place, call, level),
+            kept=self._job_keeper(command),
+            sandboxed=level is not Level.OPEN,
         )
         self.running = True
         with self._caller.holding(running):
             output = await running.output(self._engine.cli_timeout)
-        answer = await self._command_answer(bound, output, template)
+        answer = await self._command_answer(bound, output, template, level)
         made = made_note(directory, before, answer.text)
         return answer._replace(text=f"{answer.text}\n\n{made}".lstrip("\n")) if made else answer
+
+    def _given(self, command: ComposedCommand, words: tuple[str, ...]) -> list[str]:
+        """What the caller and the owner say in a call; what the page itself says does not count."""
+        written = {each.default for each in self._action.fields} - {*words}
+        said = (each for each in command.values.values() if each not in written)
+        return [*said, *self._stored(command).values(), *words]
+
+    def _stored(self, command: ComposedCommand) -> dict[str, str]:
+        wanted = command.variables | self._place.names.declared
+        stored = self._place.names.stored
+        return {name: value for name, value in stored.items() if name in wanted}
 
     def _job_keeper(self, command: ComposedCommand) -> Callable[[DetachedJob], None]:
         """Only apps leave jobs: with an app they can be seen and go."""
         app = app_of(self._place.provenance)
         if app is None:
-            return DetachedJob.kill
+            return lambda job: job.kill()
         home = self._place.names.context.get("HOME", "")
         return self._engine.jobs.keeper(home, app, self._mask(command.text))
 
     def _environment(self, command: ComposedCommand) -> dict[str, str]:
         place = self._place
-        wanted = command.variables | place.names.declared
-        own = {name: value for name, value in place.names.stored.items() if name in wanted}
+        own = self._stored(command)
         context = {name: value for name, value in place.names.context.items() if name != "HOME"}
         own |= {**context, HOME_NAME: place.names.context.get("HOME", "")}
         values = {name: value for name, value in own.items() if "\0" not in value}
         return command_environment(self._engine.base_environment, values, command.values)
 
     async def _command_answer(
-        self, bound: Bound, output: CommandOutput, template: str | None
+        self, bound: Bound, output: CommandOutput, template: str | None, level: Level
     ) -> ActionText:
         handles_failure = (
             template is not None
@@ -286,7 +299,8 @@ class _Call:
             self._answer = _command_fields(output)
         if ended_early or (output.exit_code != 0 and not handles_failure):
             note = _early_end(output.ending, self._engine.cli_timeout)
-            text = "\n".join(filter(None, [_cut(output.text), note]))
+            hint = "" if ended_early else wall_hint(self._place, level, output.text)
+            text = "\n".join(filter(None, [_cut(output.text), note, hint]))
             raise ActionError(f"EXIT_{output.exit_code}", text)
         if template is None:
             text = _cut(output.text)

@@ -26,6 +26,7 @@ SUBCOMMANDS: Final = {
     "doctor": Subcommand("doctor", "check this machine's set-up and say how to fix it"),
     "allow": Subcommand("allow", "let file commands reach a directory outside the user's home"),
     "trust": Subcommand("trust", "trust a file, or what a folder offers, with its present content"),
+    "sandbox": Subcommand("sandbox", "say which walls there are, and which apps run outside them"),
     "gate": Subcommand("gate", "approve agents' commands in this terminal"),
     "request": Subcommand("request", "ask the gate to run a command"),
     "mcp": Subcommand("mcp", "serve MCP on standard input and output, for coding agents"),

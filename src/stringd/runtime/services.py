@@ -1,5 +1,6 @@
 """What every command of the daemon shares."""
 
+import asyncio
 import threading
 from dataclasses import dataclass, field
 from os.path import realpath
@@ -10,7 +11,8 @@ from stringd.actions.walls import ActionWalls
 from stringd.documents.cache import DocumentCache
 from stringd.net.fetch import Fetcher
 from stringd.net.mcp_client import McpServers
-from stringd.runtime.settings import RuntimeSettings
+from stringd.runtime.settings import OWN_PLACES, WORK_DIRECTORY, RuntimeSettings
+from stringd.system.open_apps import OpenApps
 from stringd.system.sandbox import Level
 from stringd.system.trust import TrustStore
 
@@ -38,7 +40,12 @@ class Services:
             settings.http_action_timeout,
             settings.cli_action_timeout,
             settings.show_secrets,
-            walls=ActionWalls(Level(settings.action_sandbox), (settings.data_dir,)),
+            walls=ActionWalls(
+                None if settings.action_sandbox is None else Level(settings.action_sandbox),
+                (settings.data_dir,),
+                (*OWN_PLACES, WORK_DIRECTORY),
+                OpenApps(),
+            ),
         )
         return cls(
             settings, fetcher, engine, McpServers(fetcher=fetcher), realpath(settings.data_dir)
@@ -47,5 +54,6 @@ class Services:
     async def close(self) -> None:
         """End what is shared; no command runs any more."""
         await self.engine.jobs.close()
+        await asyncio.to_thread(self.engine.walls.close)
         await self.mcp.close()
         await self.fetcher.close()

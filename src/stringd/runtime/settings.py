@@ -5,6 +5,15 @@ from typing import Final, NamedTuple
 
 GITHUB_API: Final = "https://api.github.com"
 
+PACKAGES: Final = "packages"
+"""The directory of a home in which `/install` puts packages."""
+APPS: Final = "apps"
+"""The directory of a home in which the variables of apps are kept."""
+WORK_DIRECTORY: Final = ".string-work"
+"""In a home: what apps keep. It may hold text from anywhere."""
+OWN_PLACES: Final = (PACKAGES, APPS, "tools", "events", "config.json")
+"""What is stringd's own in a user's home."""
+
 
 class RuntimeSettings(NamedTuple):
     """Paths and limits; times are seconds."""
@@ -20,5 +29,5 @@ class RuntimeSettings(NamedTuple):
     http_loading: bool = True
     """Whether documents may be loaded from the web."""
     github_api: str = GITHUB_API
-    action_sandbox: str = "open"
-    """How far commands of actions reach."""
+    action_sandbox: str | None = None
+    """How far commands of actions reach; None is the workspace where the machine has walls."""

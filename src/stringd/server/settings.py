@@ -65,7 +65,7 @@ VARIABLES: Final = {
     "STRINGD_BASH_TIMEOUT_MS": "time limit of a shell command (120000)",
     "STRINGD_BASH_QUIET_MS": "silence after which a shell command is reported as running (10000)",
     "STRINGD_ACTION_TIMEOUT_MS": "time limit of an action (HTTP 60000, CLI 120000)",
-    "STRINGD_ACTION_SANDBOX": "workspace or read-only puts commands of actions in a sandbox (open)",
+    "STRINGD_ACTION_SANDBOX": "read-only, workspace or open: how far actions reach (workspace)",
     "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
     "STRINGD_SECRETS": "keyring keeps persistent variables in the system keyring (files)",
     "STRINGD_HTTP_LOADING": "0 loads nothing from the web, in topics and in runs (1)",
@@ -107,7 +107,7 @@ def load_settings(
         show_secrets=_switch(environ, "STRINGD_SHOW_SECRETS"),
         use_keyring=_uses_keyring(environ),
         http_loading=_switch(environ, "STRINGD_HTTP_LOADING", default="1"),
-        action_sandbox=_level(environ, "STRINGD_ACTION_SANDBOX", "open"),
+        action_sandbox=_level(environ, "STRINGD_ACTION_SANDBOX", "") or None,
         github_api=environ.get("STRINGD_GITHUB_API", "").strip() or GITHUB_API,
     )
     return DaemonSettings(
@@ -226,7 +226,7 @@ def _choice(environ: Mapping[str, str], name: str, usual: str, other: str) -> st
 
 def _level(environ: Mapping[str, str], name: str, usual: str) -> str:
     text = environ.get(name, "").strip() or usual
-    if text not in SANDBOX_LEVELS:
+    if text and text not in SANDBOX_LEVELS:
         raise SettingsError(f"{name} must be {', '.join(SANDBOX_LEVELS)}, not '{text}'")
     return text
 

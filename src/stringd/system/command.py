@@ -13,10 +13,12 @@ from contextlib import suppress
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from stringd.system.detached import DetachedJob, JobReport
+from stringd.system.detached import DetachedJob, JobReport, OpenJob, SandboxJob
 from stringd.system.environment import MARK
 from stringd.system.processes.child import ChildProcess, spawn_child, start_child
-from stringd.system.processes.tree import GRACE_SECONDS, end_tree
+from stringd.system.processes.orphans import adopt_orphans, orphans_of
+from stringd.system.processes.table import holds, send_signal
+from stringd.system.processes.tree import GRACE_SECONDS, end_orphans, end_tree
 
 Sink = Callable[[bytes], None]
 
@@ -46,10 +48,11 @@ class CommandEnded(NamedTuple):
 class Command:
     """A started program: await `wait`, or `close` it early.
 
-    Everything it started ends with it. With `keeps_detached`, processes that left its group live
-    on; such a program also starts faster, as nobody has to watch its descendants. With `kept`, it
-    is a sandbox that keeps jobs: its end is that of the command inside, and `kept` is handed what
-    lives on in it. A command that is ended early leaves nothing.
+    Everything it started ends with it. With `keeps_detached`, jobs live on: processes that left its
+    group or have streams of their own; such a program also starts faster, as nobody has to watch
+    its descendants. `kept` is handed what lives on. Where the program is a sandbox that keeps jobs
+    (`sandboxed`), its end is that of the command inside. One that is ended early leaves no job that
+    `kept` would be handed.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Command:
         err: Sink | None = None,
         keeps_detached: bool = False,
         kept: Callable[[DetachedJob], None] | None = None,
+        sandboxed: bool = False,
         ends_by: signal.Signals = signal.SIGHUP,
     ) -> None:
         """Start `argv` in a directory, given by path or by an open descriptor.
@@ -72,7 +76,7 @@ class Command:
         self._ends_by = ends_by
         self._keeps_detached = keeps_detached
         self._kept = kept
-        self._report = None if kept is None else JobReport()
+        self._report = JobReport() if sandboxed else None
         self._ending = CommandEnding.COMPLETED
         self._closing: asyncio.Task[None] | None = None
         self._mark = secrets.token_hex(16)
@@ -85,7 +89,9 @@ class Command:
                 pipe = _Pipe(sink)
                 self._pipes.append(pipe)
                 ends.append(pipe.theirs)
-            start = spawn_child if keeps_detached or kept else start_child
+            start = spawn_child if keeps_detached else start_child
+            if keeps_detached:
+                adopt_orphans()
             files = (self._report.theirs if self._report else nothing, ends[0], ends[-1])
             self._child: ChildProcess = start(
                 argv, environment=environment, cwd=directory, files=files
@@ -124,8 +130,9 @@ class Command:
             await self._end(patience)
         if self._report and self._report.status.done():
             # Whatever ended its sandbox since then did not end the command.
-            return CommandEnded(self._ending, self._report.status.result(), None)
-        return CommandEnded(self._ending, self._child.exited.result(), self._child.signal)
+            return CommandEnded(self._ending, self._report.status.result(), self._report.signal)
+        ended_by = self._report.signal if self._report else self._child.signal
+        return CommandEnded(self._ending, self._child.exited.result(), ended_by)
 
     async def close(self) -> None:
         """End it early; `wait` returns what there is."""
@@ -141,8 +148,8 @@ class Command:
 
     async def _finish(self, grace: float) -> None:
         try:
-            if self._report and self._kept:
-                await self._end_sandbox(self._report, self._kept, grace)
+            if self._report:
+                await self._end_sandbox(self._report, grace)
             elif self._keeps_detached:
                 await self._end_group(grace)
             else:
@@ -151,9 +158,7 @@ class Command:
             for pipe in self._pipes:
                 pipe.finish()
 
-    async def _end_sandbox(
-        self, report: JobReport, kept: Callable[[DetachedJob], None], grace: float
-    ) -> None:
+    async def _end_sandbox(self, report: JobReport, grace: float) -> None:
         # Loaded only where there are sandboxes.
         from stringd.system.sandbox.inside import ask_to_end
 
@@ -161,24 +166,44 @@ class Command:
         if early:
             await asyncio.to_thread(ask_to_end, self._child.pid)
             await asyncio.wait(self._over, timeout=grace, return_when=_FIRST)
-        job = DetachedJob(self._child, report)
+        job = SandboxJob(self._child, report)
         if self._child.exited.done():
             report.close()
-        elif early:
+        elif early or self._kept is None:
             await job.end()
         else:
             self._child.exited.add_done_callback(lambda _status: report.close())
-            kept(job)
+            self._kept(job)
 
     async def _end_group(self, grace: float) -> None:
-        if not self.ended:
+        early = not self.ended
+        if early:
             self._signal_group(signal.SIGTERM)
             await asyncio.wait({self._child.exited}, timeout=grace)
             self._signal_group(signal.SIGKILL)
             await self._child.exited
         # What it printed last is still in the pipe; a detached job may hold it open for ever.
         await asyncio.wait([pipe.drained for pipe in self._pipes], timeout=_LINGER_SECONDS)
-        self._signal_group(signal.SIGKILL)
+        if early and self._kept is not None:
+            await end_orphans(self._child.pid, self._mark)
+        elif early:
+            self._signal_group(signal.SIGKILL)
+        else:
+            self._end_talkers()
+            job = None if self._kept is None else OpenJob.of(self._child.pid, self._mark)
+            if job is not None and self._kept is not None:
+                self._kept(job)
+
+    def _end_talkers(self) -> None:
+        """Kill what would print for ever into a reply that is over; the rest of the group are jobs
+        with streams of their own.
+        """
+        streams = [pipe.name for pipe in self._pipes if not pipe.drained.done()]
+        if not streams:
+            return
+        for process in orphans_of(self._child.pid, self._mark):
+            if process.group == self._child.pid and holds(process.pid, streams):
+                send_signal(process, signal.SIGKILL)
 
     def _signal_group(self, number: signal.Signals) -> None:
         """The child leads its own session, so its id names its whole group."""
@@ -195,6 +220,11 @@ class _Pipe:
         self.drained: asyncio.Future[None] = self._loop.create_future()
         self._ours, self.theirs = os.pipe()
         os.set_blocking(self._ours, False)
+
+    @property
+    def name(self) -> str:
+        """What the kernel calls it in lists of open files."""
+        return f"pipe:[{os.fstat(self._ours).st_ino}]"
 
     def listen(self) -> None:
         self._loop.add_reader(self._ours, self._readable)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
-from stringd.system.processes.table import descendants, find, program
+from stringd.system.processes.table import descendants, find, holds, program
 
 _RLIMIT_LOCKS: Final = 10
 _LOWER_BITS: Final = 30
@@ -168,14 +168,7 @@ def _processes() -> Iterator[int]:
 
 def holds_socket(pid: int, inode: int) -> bool:
     """Whether a process that we may look at has a socket open."""
-    wanted, directory = f"socket:[{inode}]", f"/proc/{pid}/fd"
-    with suppress(*_GONE):
-        for name in os.listdir(directory):  # noqa: PTH208
-            # One that was closed meanwhile hides no other.
-            with suppress(*_GONE):
-                if os.readlink(f"{directory}/{name}") == wanted:  # noqa: PTH115
-                    return True
-    return False
+    return holds(pid, (f"socket:[{inode}]",))
 
 
 def _is_mark(number: float) -> bool:

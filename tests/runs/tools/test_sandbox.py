@@ -11,8 +11,8 @@ import pytest
 
 from stringd.runs.tools import sandbox
 from stringd.system.sandbox import Level, Nothing, available
-from tests.runs.support import Json, RunsServer, Watcher, serving
-from tests.runs.tools.support import Used, use
+from tests.runs.support import Json, RunsServer, Watcher, sequential, serving, strategy
+from tests.runs.tools.support import Used, agent, finish, use
 from tests.system.sandbox.cage import canary_parent
 
 pytestmark = [
@@ -237,3 +237,40 @@ async def test_our_own_places_stay_as_they_are_where_the_home_is_the_workspace(
     await use(server, watcher, scene.home, ("run_command", {"command": f"touch ~/ran; {line}"}))
     assert (scene.home / "ran").exists()
     assert [path.name for path in (scene.home / ".string").rglob("*")] == ["users"]
+
+
+async def test_the_sandbox_key_of_a_strategy_narrows_and_cannot_widen(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    write = agent(("run_command", {"command": "echo x > here.txt"}))
+    source = {**strategy(sequential("a"), a=write), "sandbox": "read-only"}
+    path = str(server.strategy(source, "narrow.yaml"))
+    await watcher.ask("prepare_run", runId="n", strategyPath=path, cwd=str(scene.work))
+    await watcher.send("start_run", runId="n")
+    used = await finish(watcher, run_id="n")
+    assert "STATUS: FAILED" in used.output
+    assert not (scene.work / "here.txt").exists()
+    wide = str(server.strategy({**source, "sandbox": "open"}, "wide.yaml"))
+    answer = await watcher.ask("prepare_run", runId="w", strategyPath=wide, cwd=str(scene.work))
+    assert answer["type"] == "error"
+
+
+async def test_a_command_of_a_template_stays_behind_the_walls_of_its_run(scene: Scene) -> None:
+    seen = scene.work / "seen"
+    command = (
+        f"grep Seccomp: /proc/self/status >{seen}; cat {scene.home}/.ssh/id_ed25519 >>{seen}; "
+        f"echo x >{scene.home}/notes.txt; echo said"
+    )
+    template = {"template": f"{{{{ '{command}' | exec }}}}"}
+    before = scene.outside()
+    async with serving(scene.base, template_filters=frozenset({"exec"})) as server:
+        watcher = await server.watcher()
+        call = ("run_command", {"command": "true"})
+        source = strategy(sequential("a"), a=agent(call, systemPromptTemplate=template))
+        path = server.strategy(source, "r.yaml")
+        server.trust(path)
+        await watcher.ask("prepare_run", runId="r", strategyPath=str(path), cwd=str(scene.work))
+        await watcher.send("start_run", runId="r")
+        await finish(watcher)
+    assert seen.read_text("utf-8").split() == ["Seccomp:", "2"]
+    assert scene.outside() == before

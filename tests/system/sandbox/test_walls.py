@@ -21,7 +21,13 @@ from stringd.system.sandbox import (
 from stringd.system.sandbox import limits as limits_module
 from stringd.system.sandbox.bubblewrap import bubblewrap_argv
 from stringd.system.sandbox.landlock import landlock_argv
-from stringd.system.sandbox.limits import Group, delegated_parent, group_settings, lower_limits
+from stringd.system.sandbox.limits import (
+    Group,
+    before_command,
+    delegated_parent,
+    group_settings,
+    lower_limits,
+)
 
 KINDS = [
     Bubblewrap("/usr/bin/bwrap", "x86_64", True),
@@ -106,8 +112,10 @@ def test_limits_become_settings_of_a_group() -> None:
         "memory.swap.max": "0",
     }
     # What a group does not know, the shell does.
-    assert lower_limits(wanted, grouped=True)[2] == '{ ulimit -t 3; } 2>/dev/null; exec "$@"'
-    assert lower_limits(Limits(processes=None), grouped=False) == []
+    lowered = lower_limits(wanted, grouped=True)
+    assert lowered == "{ ulimit -t 3; } 2>/dev/null"
+    assert before_command(lowered)[2] == f'{lowered}; exec "$@"'
+    assert before_command(lower_limits(Limits(processes=None), grouped=False)) == []
 
 
 def test_both_kinds_of_walls_are_told_of_a_group() -> None:

@@ -7,8 +7,10 @@ from typing import Any, Final
 from stringd.runs.errors import ExecutionError
 from stringd.runs.guard.commands import DANGEROUS
 from stringd.runs.tools.environment import child_environment
+from stringd.runs.tools.sandbox import RunSandbox
 from stringd.system.command import output_of
 from stringd.system.provider_keys import with_provider_keys
+from stringd.system.sandbox import Enclosed, SandboxError
 
 GUARDED_FILTERS: Final = ("env", "file", "exec")
 # A prompt waits for this command at every call; longer is a mistake.
@@ -21,9 +23,16 @@ _MAX_OUTPUT: Final = 1024 * 1024
 class Templates:
     """Renders templates. `allowed` names the guarded filters this daemon lets them use."""
 
-    def __init__(self, allowed: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, allowed: frozenset[str] = frozenset(), sandbox: RunSandbox | None = None
+    ) -> None:
         self._allowed = allowed
+        self._sandbox = sandbox
         self.may_block = "exec" in allowed
+
+    def within(self, sandbox: RunSandbox) -> "Templates":
+        """The same, with commands of templates in the sandbox of a run."""
+        return Templates(self._allowed, sandbox)
 
     def render(
         self, text: str, variables: Mapping[str, Any], base: Path, untrusted: str | None = None
@@ -51,7 +60,28 @@ class Templates:
             )
         if untrusted is not None:
             return _refused(f'Template filter "{name}" is not allowed here: {untrusted}')
-        return {"env": _env, "file": lambda path: _file(base, path), "exec": _exec}[name]
+        if name == "exec":
+            return self._exec
+        return {"env": _env, "file": lambda path: _file(base, path)}[name]
+
+    def _exec(self, command: object) -> str:
+        # The owner's leave to run commands is none to run these, nor to see the daemon's keys.
+        refused = DANGEROUS.reasons(str(command))
+        if refused:
+            raise ExecutionError(f"Template command is denied by deny-commands: {refused[0]}")
+        started = Enclosed(["/bin/sh", "-c", str(command)], child_environment({}))
+        try:
+            if self._sandbox is not None:
+                started = self._sandbox.enclose_helper(*started)
+            output = output_of(started.argv, started.environment, _EXEC_SECONDS).strip()
+        except TimeoutError:
+            late = f"Template command took over {_EXEC_SECONDS} s: {command}"
+            raise ExecutionError(late) from None
+        except SandboxError as error:
+            raise ExecutionError(f"Template command cannot run: {error}") from None
+        if not output:
+            raise ExecutionError(f"Template command printed nothing: {command}")
+        return output
 
 
 def _environment() -> Any:
@@ -84,18 +114,3 @@ def _file(base: Path, path: object) -> str:
             return file.readline().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ExecutionError(f"Template file cannot be read: {path}: {error}") from None
-
-
-def _exec(command: object) -> str:
-    # The owner's leave to run commands is none to run these, nor to see the daemon's keys.
-    refused = DANGEROUS.reasons(str(command))
-    if refused:
-        raise ExecutionError(f"Template command is denied by deny-commands: {refused[0]}")
-    try:
-        output = output_of(["/bin/sh", "-c", str(command)], child_environment({}), _EXEC_SECONDS)
-    except TimeoutError:
-        raise ExecutionError(f"Template command took over {_EXEC_SECONDS} s: {command}") from None
-    output = output.strip()
-    if not output:
-        raise ExecutionError(f"Template command printed nothing: {command}")
-    return output

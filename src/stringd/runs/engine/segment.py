@@ -261,7 +261,7 @@ class Segment:
     def _llm_parts(self) -> LlmParts:
         return LlmParts(
             self.services.models,
-            self.services.templates,
+            self.services.templates.within(self.desk.sandbox),
             self.prepared.registry,
             self.prepared.mcp,
             self.recorder,

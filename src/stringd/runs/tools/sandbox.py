@@ -4,6 +4,8 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,7 @@ from stringd.system.sandbox import (
     Network,
     Nothing,
     SandboxSpec,
+    available,
     enclose,
     find_available,
     standard_spec,
@@ -63,6 +66,18 @@ class RunSandbox:
             return enclose(self._spec(level, network, directory), command, environment)
 
         return await asyncio.to_thread(enclosed)
+
+    def enclose_helper(self, command: Sequence[str], environment: Mapping[str, str]) -> Enclosed:
+        """What to start for a short command of the strategy's own, with the network; blocks.
+
+        Without walls on this machine it runs as it is. Raises `SandboxError`.
+        """
+        level = Level.OPEN if isinstance(available(), Nothing) else self.level
+        spec = self._spec(level, Network.OPEN, self._workspace.resolve())
+        # It starts where the daemon did, which a sandbox may have files of its own over.
+        with suppress(FileNotFoundError):
+            spec = replace(spec, readable=(*spec.readable, Path.cwd()))
+        return enclose(spec, command, environment)
 
     def _spec(self, level: Level, network: Network, directory: Path) -> SandboxSpec:
         return standard_spec(

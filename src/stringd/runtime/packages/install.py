@@ -21,7 +21,6 @@ from stringd.runtime.packages import record
 from stringd.runtime.packages.installed import (
     MAIN_FILE,
     ORIGIN_FILE,
-    PACKAGES,
     Kind,
     installed,
     register,
@@ -34,6 +33,7 @@ from stringd.runtime.packages.kept_files import (
     put_aside,
 )
 from stringd.runtime.packages.stored_names import Choice, NamesClaim, settle_names
+from stringd.runtime.settings import PACKAGES
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.system.files import held, make_private_directory, write_atomically
 

@@ -10,12 +10,8 @@ from stringd.runtime.variables.json_file import changing, read_object
 
 Kind = Literal["app", "tool"]
 KINDS: Final[tuple[Kind, ...]] = ("app", "tool")
-PACKAGES: Final = "packages"
-"""The directory of a home in which `/install` puts packages."""
 MAIN_FILE: Final = "string.md"
 """The document a package is opened with."""
-WORK_DIRECTORY: Final = ".string-work"
-"""In a home: what apps keep. It may hold text from anywhere."""
 ORIGIN_FILE: Final = ".origin.json"
 """In a package: where it came from."""
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from stringd.runtime.packages.installed import WORK_DIRECTORY
 from stringd.runtime.packages.record import MAX_FILE_BYTES, digest_of
+from stringd.runtime.settings import WORK_DIRECTORY
 from stringd.system.files import make_private_directory
 from stringd.system.safe_open import read_file
 

@@ -18,7 +18,8 @@ import msgspec
 from stringd.documents import parse
 from stringd.runtime.editing.paths import RECORD_FILE
 from stringd.runtime.errors import CommandError
-from stringd.runtime.packages.installed import KINDS, MAIN_FILE, ORIGIN_FILE, PACKAGES, installed
+from stringd.runtime.packages.installed import KINDS, MAIN_FILE, ORIGIN_FILE, installed
+from stringd.runtime.settings import PACKAGES
 from stringd.runtime.topics.location import path_of
 from stringd.runtime.variables.json_file import changing
 from stringd.system.clock import timestamp

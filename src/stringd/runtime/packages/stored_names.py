@@ -11,8 +11,8 @@ from typing import Final, Literal, NamedTuple
 
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages import record
+from stringd.runtime.settings import APPS
 from stringd.runtime.variables.json_file import read_object
-from stringd.runtime.variables.scopes import APPS
 
 Choice = Literal["keep", "forget"]
 _FILE: Final = "env.json"

@@ -16,10 +16,10 @@ from stringd.actions.provenance import (
 )
 from stringd.runtime.editing.paths import FilePath, is_within, locate, standing_directory
 from stringd.runtime.errors import CommandError
-from stringd.runtime.packages.installed import WORK_DIRECTORY
 from stringd.runtime.packages.saved import keep_saved
 from stringd.runtime.pages.saving import check_saving
 from stringd.runtime.pages.shortcuts import known_shortcuts, resolve_shortcut
+from stringd.runtime.settings import WORK_DIRECTORY
 from stringd.runtime.topics.owned import OwnedValues
 from stringd.runtime.variables import scopes
 from stringd.system import safe_open

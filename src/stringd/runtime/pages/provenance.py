@@ -19,11 +19,11 @@ from stringd.actions.provenance import (
 )
 from stringd.runtime.editing.paths import is_within
 from stringd.runtime.packages import record
-from stringd.runtime.packages.installed import WORK_DIRECTORY, installed
+from stringd.runtime.packages.installed import installed
 from stringd.runtime.packages.record import PackageStatus
 from stringd.runtime.packages.saved import is_saved
+from stringd.runtime.settings import APPS, WORK_DIRECTORY
 from stringd.runtime.topics.location import OpenedFile, Page, path_of
-from stringd.runtime.variables.scopes import APPS
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call

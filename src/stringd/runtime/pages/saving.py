@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Final
 from stringd.actions.provenance import InstalledApp, Provenance, capabilities, save_refusal
 from stringd.runtime.editing.paths import FilePath, is_within
 from stringd.runtime.errors import CommandError
-from stringd.runtime.packages.installed import PACKAGES, WORK_DIRECTORY
-from stringd.runtime.variables.scopes import APPS
+from stringd.runtime.settings import OWN_PLACES, WORK_DIRECTORY
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
 
-_OWN_DIRECTORIES: Final = (PACKAGES, APPS, "tools", "events")
-_OWN_FILES: Final = ("config.json",)
 _STEERING: Final = frozenset({".git", ".stringd", ".comma"})
 """Directories whose files decide what programs do."""
 
@@ -35,7 +32,7 @@ def check_saving(call: "Call", provenance: Provenance, file: FilePath) -> None:
 
 def _is_own(real: str, home: str) -> bool:
     """Whether a file is stringd's own."""
-    own = (os.path.realpath(f"{home}/{name}") for name in (*_OWN_DIRECTORIES, *_OWN_FILES))
+    own = (os.path.realpath(f"{home}/{name}") for name in OWN_PLACES)
     if any(is_within(real, each) for each in own):
         return True
     if is_within(real, home):

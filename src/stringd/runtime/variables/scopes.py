@@ -6,15 +6,13 @@ topic under `env` in `<home>/config.json`. Reading goes from the narrowest scope
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from stringd.runtime.errors import CommandError
+from stringd.runtime.settings import APPS
 from stringd.runtime.variables import vault
 from stringd.runtime.variables.json_file import changing, read_object
 from stringd.wire.topic import Topic
-
-APPS: Final = "apps"
-"""The directory of a home in which the variables of apps are kept."""
 
 
 class Scope(NamedTuple):

@@ -6,7 +6,7 @@ given the same id later.
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,6 +15,7 @@ from stringd.system.environment import MARK
 
 _GONE: Final = (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError)
 _KERNEL_LISTS_CHILDREN: Final = Path("/proc/thread-self/children").exists()
+_LOOKS: Final = 20
 _TERMINAL_READ: Final = frozenset({"n_tty_read", "wait_woken"})
 _READY_WAIT: Final = ("poll_schedule_timeout", "do_select", "do_poll", "ep_poll", "do_sys_poll")
 
@@ -76,8 +77,25 @@ def everyone() -> Iterator[ProcessEntry]:
 
 def carries_mark(pid: int, mark: str) -> bool:
     """Whether the process was started, directly or not, by the shell with this mark."""
-    with suppress(*_GONE), open(f"/proc/{pid}/environ", "rb") as file:
-        return f"{MARK}={mark}".encode() in file.read().split(b"\0")
+    for _ in range(_LOOKS):
+        with suppress(*_GONE), open(f"/proc/{pid}/environ", "rb") as file:
+            environment = file.read()
+            if environment:
+                return f"{MARK}={mark}".encode() in environment.split(b"\0")
+        # While it becomes another program it has none for a moment.
+        os.sched_yield()
+    return False
+
+
+def holds(pid: int, files: Collection[str]) -> bool:
+    """Whether the process has one of these files open, named as in `/proc/<pid>/fd`."""
+    directory = f"/proc/{pid}/fd"
+    with suppress(*_GONE):
+        for name in os.listdir(directory):  # noqa: PTH208
+            # One that was closed meanwhile hides no other.
+            with suppress(*_GONE):
+                if os.readlink(f"{directory}/{name}") in files:  # noqa: PTH115
+                    return True
     return False
 
 

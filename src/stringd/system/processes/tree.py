@@ -38,8 +38,15 @@ async def end_tree(
         await asyncio.wait({child.exited}, timeout=grace)
         child.send_signal(signal.SIGKILL)
         await child.exited
-    ended |= await _end_all(lambda: orphans_of(child.pid, mark), grace)
-    collect(child.pid, ended)
+    await end_orphans(child.pid, mark, grace, ended)
+
+
+async def end_orphans(
+    session: int, mark: str, grace: float = GRACE_SECONDS, ended: Iterable[int] = ()
+) -> None:
+    """End what a child that is gone left behind; `ended` are others of it that have ended."""
+    found = await _end_all(lambda: orphans_of(session, mark), grace)
+    collect(session, found | {*ended})
 
 
 async def _end_all(find: Callable[[], list[ProcessEntry]], grace: float) -> set[int]:
@@ -59,8 +66,8 @@ async def _end_all(find: Callable[[], list[ProcessEntry]], grace: float) -> set[
     return found
 
 
-async def gone(processes: Iterable[ProcessEntry], timeout: float) -> None:  # noqa: ASYNC109
-    """Wait until all have ended, at most `timeout` seconds."""
+async def gone(processes: Iterable[ProcessEntry], timeout: float | None) -> None:  # noqa: ASYNC109
+    """Wait until all have ended, at most `timeout` seconds if it is given."""
     loop = asyncio.get_running_loop()
     endings: dict[int, asyncio.Future[None]] = {}
     try:

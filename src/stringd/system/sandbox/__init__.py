@@ -7,14 +7,23 @@ process = await asyncio.create_subprocess_exec(*enclosed.argv, env=enclosed.envi
 
 from stringd.system.sandbox.bubblewrap import Bubblewrap
 from stringd.system.sandbox.enclose import Enclosed, enclose, standard_spec
+from stringd.system.sandbox.hidden import homes
 from stringd.system.sandbox.inside import ask_to_end, processes_inside
 from stringd.system.sandbox.landlock import Landlock
-from stringd.system.sandbox.programs import named_in
+from stringd.system.sandbox.programs import named_in, on_path
 from stringd.system.sandbox.report import Report, report
-from stringd.system.sandbox.spec import Level, Limits, Network, SandboxError, SandboxSpec
+from stringd.system.sandbox.spec import (
+    TEMPORARY,
+    Level,
+    Limits,
+    Network,
+    SandboxError,
+    SandboxSpec,
+)
 from stringd.system.sandbox.walls import Nothing, Walls, available, find_available
 
 __all__ = [
+    "TEMPORARY",
     "Bubblewrap",
     "Enclosed",
     "Landlock",
@@ -30,7 +39,9 @@ __all__ = [
     "available",
     "enclose",
     "find_available",
+    "homes",
     "named_in",
+    "on_path",
     "processes_inside",
     "report",
     "standard_spec",

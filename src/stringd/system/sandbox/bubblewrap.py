@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from stringd.system.sandbox.launcher import seccomp
-from stringd.system.sandbox.limits import Group, lower_limits
+from stringd.system.sandbox.limits import Group, before_command, lower_limits
 from stringd.system.sandbox.spec import Network, SandboxSpec
 from stringd.system.sandbox.view import MountAccess, ViewEntry
 
@@ -47,24 +47,46 @@ exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options
 """
 
 # Runs inside, as the parent of the command. Signals that ask what is inside to end are not for it.
-# The group of the command has as long as a command without walls; nothing tells a shell of the end
-# of processes that are not its own, so it looks for them once a second.
+# Of a child's end a shell knows more than its status only while it is told of it: there it asks
+# whether a signal was the cause. What is left of the command's group and would still print has as
+# long as without walls; the rest are jobs. Nothing tells a shell of the end of processes that are
+# not its own, so it looks for them once a second.
 _KEEP_JOBS: Final = """
-exec 3>&2 2>/dev/null
+limits=$1
+shift
+exec 3>&2 4>&1 2>/dev/null
 set -m
 trap "" HUP INT TERM
-(trap - HUP INT TERM; exec "$@") </dev/null 2>&3 3>&- &
+said=
+trap 'said=$(LC_ALL=C; jobs)' CHLD
+(trap - HUP INT TERM CHLD; eval "$limits"; exec "$@") </dev/null 2>&3 3>&- 4>&- &
 group=$!
 set +m
-exec 3>&-
 wait "$group"
 status=$?
-for each in {1..20}; do
+trap - CHLD
+if [ "$status" -gt 128 ] && [ -n "$said" ] && [[ $said != *"Exit $status "* ]]; then
+  echo "signal $((status - 128))" >&0
+fi
+talkers() {
+  for each in /proc/[0-9]*/fd/*; do
+    [[ $each -ef /proc/$$/fd/3 || $each -ef /proc/$$/fd/4 ]] || continue
+    each=${each#/proc/}
+    each=${each%%/*}
+    read -r line <"/proc/$each/stat" || continue
+    set -- ${line##*) }
+    [ "$3" = "$group" ] && echo "$each"
+  done
+}
+for turn in {1..11}; do
   kill -0 -- "-$group" || break
-  [ "$each" = 11 ] && kill -KILL -- "-$group"
+  left=$(talkers)
+  [ -n "$left" ] || break
+  [ "$turn" = 11 ] && kill -KILL $left
   read -r -t 0.05
   [ $? -gt 128 ] || exit "$status"
 done
+exec 3>&- 4>&-
 kill -0 -- -1 || exit "$status"
 echo "$status" >&0
 while kill -0 -- -1; do
@@ -86,7 +108,8 @@ def bubblewrap_argv(
 ) -> list[str]:
     """`variables` are set inside; `group` is a control group for the shell to make and enter."""
     prelude = _script(_PRELUDE)
-    keeper = _script(_KEEP_JOBS) if spec.keeps_jobs else []
+    lowered = lower_limits(spec.limits, grouped=group is not None)
+    around = [*_script(_KEEP_JOBS), lowered] if spec.keeps_jobs else before_command(lowered)
     settings = "" if group is None else " ".join(f"{name}={value}" for name, value in group.limits)
     files = [each.path for each in entries if _is_hidden_file(each)]
     options = [
@@ -98,7 +121,7 @@ def bubblewrap_argv(
         *prelude,
         *(walls.program, "" if group is None else group.path, settings, _filter(walls.machine)),
         *(str(len(files)), str(len(options)), *files, *options),
-        *(*keeper, *lower_limits(spec.limits, grouped=group is not None), *command),
+        *(*around, *command),
     ]
 
 

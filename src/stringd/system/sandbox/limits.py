@@ -32,18 +32,19 @@ def group_settings(limits: Limits) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def lower_limits(limits: Limits, *, grouped: bool) -> list[str]:
-    """The command before the command that lowers what a process may use; a group does most of it.
+def lower_limits(limits: Limits, *, grouped: bool) -> str:
+    """Text for a shell inside that lowers what a process may use; a group does most of it.
 
-    It runs inside: there the kernel counts only the processes of this sandbox. The number for data
-    leaves alone the address space that some runtimes reserve and never use.
+    Inside, the kernel counts only the processes of this sandbox. The number for data leaves alone
+    the address space that some runtimes reserve and never use.
     """
-    steps = list(_steps(limits, grouped=grouped))
-    if not steps:
-        return []
     # A limit that is already lower cannot be raised to this one, and need not be.
-    script = "; ".join(f"{{ {step}; }} 2>/dev/null" for step in steps)
-    return ["/bin/sh", "-c", f'{script}; exec "$@"', "sh"]
+    return "; ".join(f"{{ {step}; }} 2>/dev/null" for step in _steps(limits, grouped=grouped))
+
+
+def before_command(lowered: str) -> list[str]:
+    """The command before the command that runs such a text."""
+    return ["/bin/sh", "-c", f'{lowered}; exec "$@"', "sh"] if lowered else []
 
 
 def _steps(limits: Limits, *, grouped: bool) -> Iterator[str]:

@@ -25,3 +25,10 @@ def named_in(command: Sequence[str]) -> tuple[Path, ...]:
 
 def _is_temporary(path: Path) -> bool:
     return any(os.fspath(parent) in TEMPORARY for parent in path.parents)
+
+
+def on_path(path: str) -> tuple[Path, ...]:
+    """The directories of a PATH that are in a temporary directory, with what belongs to them."""
+    found = (Path(each) for each in path.split(os.pathsep) if each.startswith("/"))
+    places = (each.parent if each.name == "bin" else each for each in found if each.is_dir())
+    return tuple(dict.fromkeys(each for each in places if _is_temporary(each)))

@@ -53,6 +53,9 @@ class SandboxSpec:
     workspace resolves its links first and passes what they led to."""
     writable: tuple[Path, ...] = ()
     """Also writable at level workspace, where present: caches."""
+    named: tuple[Path, ...] = ()
+    """Places that a call of the command names; like the workspace, but nothing hidden is shown for
+    being named."""
     readable: tuple[Path, ...] = ()
     """Shown although their surroundings are hidden, or kept read-only inside the workspace."""
     hidden: tuple[str, ...] = ()

@@ -40,6 +40,11 @@ def view(spec: SandboxSpec, sockets: Iterable[str] = ()) -> tuple[ViewEntry, ...
         entry = _entry(path, access)
         if entry is not None and access >= places.get(entry.path, entry).access:
             places[entry.path] = entry
+    for named in spec.named:
+        entry = _entry(os.fspath(named), _works(spec))
+        if entry is not None and not _is_hidden(entry.path, places):
+            known = places.get(entry.path, entry)
+            places[entry.path] = max(known, entry, key=lambda each: each.access)
     for workspace in spec.workspace:
         if not workspace.is_dir():
             raise SandboxError(f"The workspace {workspace} is not a directory")
@@ -62,14 +67,23 @@ def matching(pattern: str) -> Iterator[str]:
 
 def _wanted(spec: SandboxSpec, sockets: Iterable[str]) -> Iterator[tuple[str, MountAccess]]:
     yield from ((path, MountAccess.OWN) for path in TEMPORARY)
-    works = MountAccess.READ if spec.level is Level.READ_ONLY else MountAccess.WRITE
-    yield from ((os.fspath(path), works) for path in spec.workspace)
+    yield from ((os.fspath(path), _works(spec)) for path in spec.workspace)
     if spec.level is not Level.READ_ONLY:
         yield from ((os.fspath(path), MountAccess.WRITE) for path in spec.writable)
     yield from ((os.fspath(path), MountAccess.READ) for path in spec.readable)
     for pattern in spec.hidden:
         yield from ((path, MountAccess.HIDDEN) for path in matching(pattern))
     yield from ((path, MountAccess.HIDDEN) for path in sockets)
+
+
+def _works(spec: SandboxSpec) -> MountAccess:
+    return MountAccess.READ if spec.level is Level.READ_ONLY else MountAccess.WRITE
+
+
+def _is_hidden(path: str, places: dict[str, ViewEntry]) -> bool:
+    inside = places.get(path)
+    access = _surrounding(path, places) if inside is None else inside.access
+    return access is MountAccess.HIDDEN
 
 
 def _entry(path: str, access: MountAccess) -> ViewEntry | None:

@@ -2,8 +2,9 @@
 
 The keeper adopts whatever the command leaves behind, and ends all of it when the command has ended
 or when the process the caller knows is gone, however it went. If it is to keep jobs, it ends only
-the command's group at first, says on its standard input that the command has ended, and ends the
-rest when nobody listens there any more.
+what of the command's group would still print, says on its standard input that the command has
+ended, and ends the rest when nobody listens there any more. A signal that ended the command is said
+there, too.
 """
 
 import os
@@ -99,8 +100,10 @@ def _keep(
     # If it has ended, it keeps its status: killing a zombie changes nothing.
     _kill(started)
     code = os.waitstatus_to_exitcode(os.waitpid(started, 0)[1])
-    code = code if code >= 0 else _SIGNALLED - code
+    signal, code = (0, code) if code >= 0 else (-code, _SIGNALLED - code)
     if jobs:
+        if signal:
+            _say(b"signal %d\n" % signal)
         _keep_jobs(alive, started, code)
     if _has_children():
         end_descendants()
@@ -113,22 +116,53 @@ def _keep_jobs(alive: int, group: int, code: int) -> None:
     poll = select.poll()
     poll.register(alive, select.POLLIN)
     poll.register(0, select.POLLIN)
-    for turn in range(2 * _LINGER_TURNS):
-        if not _has_group(group):
+    for turn in range(_LINGER_TURNS + 1):
+        talkers = _talkers(group) if _has_group(group) else []
+        if not talkers:
             break
         if turn == _LINGER_TURNS:
-            os.killpg(group, kernel.SIGKILL)
+            for pid in talkers:
+                _kill(pid)
         if poll.poll(_TURN_MILLISECONDS):
             return
-    if not _has_children():
-        return
-    try:
-        os.write(0, b"%d\n" % code)
-    except OSError:
+    if not _has_children() or not _say(b"%d\n" % code):
         return
     while _has_children():
         if poll.poll(_LOOK_MILLISECONDS):
             return
+
+
+def _say(text: bytes) -> bool:
+    try:
+        os.write(0, text)
+    except OSError:
+        return False
+    return True
+
+
+def _talkers(group: int) -> "list[int]":
+    """The processes of a group that hold a stream of the caller's; the others have their own."""
+    ours = {os.readlink(f"/proc/self/fd/{number}") for number in (1, 2)}
+    return [
+        pid
+        for pid in descendants(os.getpid())
+        if _group(pid) == group and not ours.isdisjoint(_files(pid))
+    ]
+
+
+def _group(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return 0
+
+
+def _files(pid: int) -> "list[str]":
+    try:
+        return [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        # It has ended or changed meanwhile; the next look finds out.
+        return []
 
 
 def _has_group(group: int) -> bool:

@@ -1,9 +1,74 @@
-"""The calls to the kernel that Python does not offer."""
+"""The calls to the kernel that Python does not offer.
 
-import ctypes
+They are made with what `ctypes` itself is made of: loading that package would take as long as all
+the rest of a launch.
+"""
+
 import os
+from _ctypes import (
+    FUNCFLAG_CDECL,
+    FUNCFLAG_USE_ERRNO,
+    CFuncPtr,
+    Structure,
+    _SimpleCData,
+    addressof,
+    byref,
+    dlopen,
+    dlsym,
+    get_errno,
+    sizeof,
+)
 
-_libc = ctypes.CDLL(None, use_errno=True)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    _Number = _SimpleCData[int]
+else:
+    _Number = _SimpleCData
+
+
+class _Int(_Number):
+    _type_ = "i"
+
+
+class _Short(_Number):
+    _type_ = "H"
+
+
+class _Word(_Number):
+    _type_ = "I"
+
+
+class _Long(_Number):
+    _type_ = "L"
+
+
+class _Text(_Number):
+    _type_ = "z"
+
+
+class _Address(_Number):
+    _type_ = "P"
+
+
+class _Function(CFuncPtr):
+    _flags_ = FUNCFLAG_CDECL | FUNCFLAG_USE_ERRNO
+    _restype_ = _Int
+
+
+class _Library:
+    """Functions of the C library, by name."""
+
+    def __init__(self) -> None:
+        # None is what is loaded already, 2 is RTLD_NOW.
+        self._handle = dlopen(None, 2)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> "_Function":
+        found = _Function(dlsym(self._handle, name))
+        setattr(self, name, found)
+        return found
+
+
+_libc = _Library()
 
 SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTTOU, SIGXFSZ = 2, 3, 9, 13, 22, 25
 _SIG_DFL, _SIG_IGN = 0, 1
@@ -28,26 +93,26 @@ _CAPABILITY_VERSION = 0x20080522
 RLIMIT_CPU, RLIMIT_DATA, RLIMIT_NPROC, RLIMIT_LOCKS = 0, 2, 6, 10
 
 
-class _PathBeneath(ctypes.Structure):
+class _PathBeneath(Structure):
     _pack_ = 1
-    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+    _fields_ = (("allowed", _Long), ("parent", _Int))
 
 
-class _Ruleset(ctypes.Structure):
+class _Ruleset(Structure):
     _fields_ = (
-        ("files", ctypes.c_uint64),
-        ("network", ctypes.c_uint64),
-        ("scoped", ctypes.c_uint64),
+        ("files", _Long),
+        ("network", _Long),
+        ("scoped", _Long),
     )
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+class _Program(Structure):
+    _fields_ = (("length", _Short), ("steps", _Text))
 
 
 def landlock_version() -> int:
     """0 where the kernel has none, or has it switched off."""
-    version: int = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
+    version: int = _libc.syscall(_CREATE_RULESET, None, _Long(0), _VERSION)
     return max(0, version)
 
 
@@ -55,12 +120,12 @@ def landlock_ruleset(version: int, files: int, network: int, scoped: int) -> int
     """A descriptor to add rules to. Older kernels take a shorter structure."""
     asked = _Ruleset(files, network, scoped)
     size = 8 if version < 4 else 16 if version < 6 else 24
-    return _done(_libc.syscall(_CREATE_RULESET, ctypes.byref(asked), ctypes.c_size_t(size), 0))
+    return _done(_libc.syscall(_CREATE_RULESET, byref(asked), _Long(size), 0))
 
 
 def landlock_allow(ruleset: int, place: int, allowed: int) -> None:
     rule = _PathBeneath(allowed, place)
-    _done(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
+    _done(_libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, byref(rule), 0))
 
 
 def landlock_restrict(ruleset: int) -> None:
@@ -69,7 +134,7 @@ def landlock_restrict(ruleset: int) -> None:
 
 def filter_calls(program: bytes) -> None:
     asked = _Program(len(program) // 8, program)
-    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(asked))
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, addressof(asked))
 
 
 def no_new_privileges() -> None:
@@ -81,8 +146,8 @@ def drop_capabilities() -> None:
     for number in range(_LAST_CAPABILITY + 1):
         if _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) != 0:
             break
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    _done(_libc.capset(header, (ctypes.c_uint32 * 6)()))
+    header = (_Word * 2)(_CAPABILITY_VERSION, 0)
+    _done(_libc.capset(header, (_Word * 6)()))
 
 
 def freeze_mounts(writable: "list[str]") -> None:
@@ -91,10 +156,10 @@ def freeze_mounts(writable: "list[str]") -> None:
     Landlock does not judge changes of permissions, owners and times; a read-only mount does.
     """
     _unshare_mounts()
-    _done(_libc.mount(None, b"/", None, ctypes.c_ulong(_MS_REC_PRIVATE), None))
+    _done(_libc.mount(None, b"/", None, _Long(_MS_REC_PRIVATE), None))
     trees = [(path, _copied(path)) for path in writable]
-    asked = (ctypes.c_uint64 * 4)(_READ_ONLY, 0, 0, 0)
-    size = ctypes.c_size_t(ctypes.sizeof(asked))
+    asked = (_Long * 4)(_READ_ONLY, 0, 0, 0)
+    size = _Long(sizeof(asked))
     _done(_libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, b"/", _AT_RECURSIVE, asked, size))
     for path, tree in trees:
         place = os.fsencode(path)
@@ -128,7 +193,7 @@ def _copied(path: str) -> int:
 
 def limit(kind: int) -> int:
     """The highest that this process may have."""
-    now = (ctypes.c_uint64 * 2)()
+    now = (_Long * 2)()
     _done(_libc.getrlimit(kind, now))
     return int(now[1])
 
@@ -136,7 +201,7 @@ def limit(kind: int) -> int:
 def lower_limit(kind: int, wanted: int) -> None:
     """For good. A limit that is already lower stays."""
     limit_now = min(wanted, limit(kind))
-    _done(_libc.setrlimit(kind, (ctypes.c_uint64 * 2)(limit_now, limit_now)))
+    _done(_libc.setrlimit(kind, (_Long * 2)(limit_now, limit_now)))
 
 
 def die_with_parent() -> None:
@@ -155,26 +220,26 @@ def be_unreadable() -> None:
 def ignore_keyboard() -> None:
     """What is typed on the terminal is for the command."""
     for number in (SIGINT, SIGQUIT):
-        _libc.signal(number, ctypes.c_void_p(_SIG_IGN))
+        _libc.signal(number, _Address(_SIG_IGN))
 
 
 def take_terminal_silently() -> None:
     """Moving to the front of a terminal from behind would stop this process otherwise."""
-    _libc.signal(SIGTTOU, ctypes.c_void_p(_SIG_IGN))
+    _libc.signal(SIGTTOU, _Address(_SIG_IGN))
 
 
 def default_signals() -> None:
     """Undo what we and the interpreter ignore."""
     for number in (SIGINT, SIGQUIT, SIGPIPE, SIGTTOU, SIGXFSZ):
-        _libc.signal(number, ctypes.c_void_p(_SIG_DFL))
+        _libc.signal(number, _Address(_SIG_DFL))
 
 
 def _prctl(option: int, value: int, more: int = 0) -> None:
-    _done(_libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(more), 0, 0))
+    _done(_libc.prctl(option, _Long(value), _Long(more), 0, 0))
 
 
 def _done(result: int) -> int:
     if result < 0:
-        number = ctypes.get_errno()
+        number = get_errno()
         raise OSError(number, os.strerror(number))
     return result

@@ -1,0 +1,189 @@
+"""CLI actions behind the walls they have by default: what a call reaches, and what is said when the
+walls are in the way."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stringd.runtime.settings import WORK_DIRECTORY
+from stringd.system.sandbox import Nothing, available
+from tests.support.daemon import WAIT_SECONDS, Daemon
+from tests.support.person import Person
+from tests.system.sandbox.cage import canary_parent
+
+pytestmark = pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine")
+
+PAGE = """---
+type: app
+name: {name}
+---
+# {name}
+
+```act.read
+CLI cat {{file}}
+  file: path (required)
+```
+
+```act.write
+CLI echo new >> {{file}} && cat {{file}}
+  file: string (required)
+```
+
+```act.stored
+CLI cat "$FILE"
+```
+
+```act.default
+CLI cat {canary}
+```
+
+```act.keep
+CLI cd "$(dirname "$(mktemp -u)")"; echo kept > kept
+```
+
+```act.kept
+CLI cd "$(dirname "$(mktemp -u)")"; cat kept
+```
+
+```act.dies
+CLI kill -9 $$
+```
+
+```act.says
+CLI exit 137
+```
+
+```act.status
+CLI grep Seccomp: /proc/self/status
+```
+"""
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with Daemon(tmp_path_factory.mktemp("walls")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def owner(daemon: Daemon) -> Person:
+    owner = Person(daemon.port, "owner", daemon.directory / "user")
+    canary = daemon.directory / "canary"
+    canary.write_text("of the page\n")
+    for name in ("reader", "other"):
+        owner.put(f"{name}/string.md", PAGE.format(name=name, canary=canary))
+        owner.gets(f"/install ./{name}", cwd=owner.home)
+        owner.gets("/open", f"app:{name}")
+    return owner
+
+
+def stringd(daemon: Daemon, *args: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "stringd", *args],
+        env=daemon.child_environment(),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+
+
+def test_commands_of_actions_have_walls_unless_somebody_opens_them(owner: Person) -> None:
+    assert owner.gets("/act.status", "app:reader").split() == ["Seccomp:", "2"]
+
+
+def test_a_call_reaches_what_it_names_also_in_the_temporary_directory(
+    owner: Person, tmp_path: Path
+) -> None:
+    there = tmp_path / "two words.txt"
+    there.write_text("as it was\n")
+    assert owner.gets(f"/act.read '{there}'", "app:reader") == "as it was"
+    assert owner.gets(f"/act.write '{there}'", "app:reader") == "as it was\nnew"
+    assert there.read_text() == "as it was\nnew\n"
+    made = tmp_path / "made"
+    assert owner.gets(f"/act.write {made}", "app:reader") == "new"
+    assert made.read_text() == "new\n"
+
+
+def test_a_call_reaches_a_file_that_is_to_be_made_right_in_the_temporary_directory(
+    owner: Person,
+) -> None:
+    path = Path("/tmp", f"stringd-walls-{os.getpid()}")
+    try:
+        assert owner.gets(f"/act.write {path}", "app:reader") == "new"
+        assert path.read_text() == "new\n"
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def test_a_call_reaches_what_the_owner_stored(owner: Person, tmp_path: Path) -> None:
+    (tmp_path / "stored").write_text("stored\n")
+    owner.gets(f'/set $FILE = "{tmp_path}/stored"', "app:reader")
+    assert owner.gets("/act.stored", "app:reader") == "stored"
+
+
+def test_a_command_reaches_what_its_own_line_names(owner: Person) -> None:
+    """As it did without walls: only pages that the owner let in have commands."""
+    assert owner.gets("/act.default", "app:reader") == "of the page"
+
+
+def test_a_secret_stays_hidden_also_when_a_call_names_it(owner: Person, daemon: Daemon) -> None:
+    secret = daemon.directory / ".ssh" / "id_canary"
+    secret.parent.mkdir()
+    secret.write_text("CANARY")
+    for path in (secret, daemon.data_dir / "users.json"):
+        said = owner.fails(f"/act.read {path}", "app:reader")
+        assert "CANARY" not in said.text
+        assert "owner" not in said.text
+
+
+@pytest.mark.parametrize("name", ["packages/other/string.md", f"{WORK_DIRECTORY}/other/note"])
+def test_what_is_stringds_own_or_another_apps_is_not_written_by_being_named(
+    owner: Person, name: str
+) -> None:
+    if name.startswith(WORK_DIRECTORY):
+        owner.put(name, "as it was\n")
+    before = owner.read(name)
+    said = owner.fails(f"/act.write {owner.home / name}", "app:reader", cwd=owner.home)
+    assert "stringd sandbox open reader" in said.text
+    assert owner.read(name) == before
+
+
+def test_commands_of_one_app_share_a_temporary_directory(owner: Person) -> None:
+    owner.gets("/act.keep", "app:reader")
+    assert owner.gets("/act.kept", "app:reader") == "kept"
+    assert owner.fails("/act.kept", "app:other").code == "EXIT_1"
+
+
+def test_a_signal_and_the_status_it_looks_like_are_told_apart(owner: Person) -> None:
+    assert owner.fails("/act.dies", "app:reader").code == "EXIT_1"
+    assert owner.fails("/act.says", "app:reader").code == "EXIT_137"
+
+
+def test_an_app_that_needs_more_says_how_it_is_opened(owner: Person, daemon: Daemon) -> None:
+    parent = canary_parent()
+    if parent is None:
+        pytest.skip("there is no directory outside /tmp to plant canaries in")
+    path = parent / f"stringd-walls-{os.getpid()}"
+    owner.put(
+        "writer/string.md",
+        "---\ntype: app\nname: writer\n---\n```act.w\nCLI sh ./write\n```\n",
+    )
+    owner.put("writer/write", f"echo new > {path}\n")
+    owner.gets("/install ./writer", cwd=owner.home)
+    owner.gets("/open", "app:writer")
+    try:
+        said = owner.fails("/act.w", "app:writer")
+        assert "stringd sandbox open writer" in said.text
+        assert not path.exists()
+        assert stringd(daemon, "sandbox", "open", "writer").returncode == 0
+        owner.gets("/act.w", "app:writer")
+        assert path.read_text() == "new\n"
+        assert stringd(daemon, "sandbox", "close", "writer").returncode == 0
+        owner.fails("/act.w", "app:writer")
+    finally:
+        path.unlink(missing_ok=True)
