@@ -9,6 +9,7 @@ from stringd.net.mcp_client import (
     START_SECONDS,
     McpClient,
     McpError,
+    McpFloodError,
     McpMissingError,
     McpRefusedError,
     McpStartError,
@@ -111,6 +112,8 @@ def safe_error(error: BaseException) -> str:
     match cause:
         case MissingVariableError() | McpRefusedError():
             return str(cause)
+        case McpFloodError():
+            return f"It was ended: it {cause}"
         case McpTimeoutError() | TimeoutError():
             return f"No answer within {START_SECONDS:g} s"
         case NotADirectoryError():

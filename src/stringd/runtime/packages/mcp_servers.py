@@ -10,6 +10,7 @@ from stringd.net.mcp_client import (
     McpAnswerError,
     McpCallError,
     McpError,
+    McpFloodError,
     McpMissingError,
     McpRefusedError,
     McpServers,
@@ -95,6 +96,8 @@ def action_error(error: McpError, limit: float) -> ActionError:
             text = "MCP apps need the package mcp: pip install mcp"
         case McpRefusedError():
             text = f"Cannot reach the MCP server: {error}"
+        case McpFloodError():
+            text = f"The MCP server was ended: it {error}."
         case McpTimeoutError():
             text = f"The MCP server did not answer within {limit:g} s."
         case McpAnswerError():
