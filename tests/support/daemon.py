@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -23,13 +23,24 @@ work, and only a test that fails waits so long."""
 _PORTS: Final = range(10_000, 32_000)
 
 
+reservations: Final[list[socket.socket]] = []
+"""One for every port this process chose: a name that only one process of the machine can have."""
+
+
 def free_port() -> int:
-    """A port nobody listens on at this moment."""
+    """A port that nobody listens on, and that no other test of this machine chooses."""
     while True:
         # Not `random`: properties give every worker the same seed.
         port = secrets.choice(_PORTS)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
+        name = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            name.bind(f"\0stringd-test-port-{port}")
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            name.close()
+        else:
+            reservations.append(name)
             return port
 
 

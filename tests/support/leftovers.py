@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Final, NamedTuple, Self
 
-from tests.support.daemon import WAIT_SECONDS
+from tests.support.daemon import WAIT_SECONDS, reservations
 
 OWNER: Final = "TEST_OWNER"
 """The variable by which a program is known that has lost its parent: programs inherit it."""
@@ -142,13 +142,15 @@ def _owner(pid: int) -> str | None:
 
 
 def _sockets() -> dict[int, str]:
-    """Our open sockets by descriptor."""
+    """Our open sockets by descriptor, but for those that keep a port for us."""
     found: dict[int, str] = {}
     for name in os.listdir("/proc/self/fd"):
         with suppress(OSError):
             target = os.readlink(f"/proc/self/fd/{name}")
             if target.startswith("socket:"):
                 found[int(name)] = target
+    for each in reservations:
+        found.pop(each.fileno(), None)
     return found
 
 
