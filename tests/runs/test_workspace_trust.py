@@ -1,13 +1,18 @@
 """What a workspace offers is used when its owner trusts exactly that, and not before."""
 
+import inspect
 import json
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from stringd.system.trust import TrustError
+from stringd.runs import offer_of
+from stringd.runs.mcp.tool import tool_name
+from stringd.system.trust import TrustError, TrustStore, digest_of
+from tests.net import mortal_server
 from tests.runs import hostile
 from tests.runs.hostile import Clone
 from tests.runs.support import (
@@ -222,6 +227,68 @@ async def test_a_program_that_changes_after_it_was_trusted_is_not_started(
     answer = await prepare(watcher, clone, own(server, mcpServers=["shared"]))
     assert f"would run {program}" in answer["message"]
     assert clone.started == ["program"]
+
+
+@pytest.mark.parametrize(
+    ("definition", "file"),
+    [
+        ({"args": ["-m", "helper.server"]}, "helper/server.py"),
+        ({"args": ["-m", "helper"]}, "helper/__main__.py"),
+        ({"args": ["helper"]}, "helper/__main__.py"),
+        ({"args": ["--config=helper/settings.py"]}, "helper/settings.py"),
+        (
+            {"args": ["-c", "pass"], "env": {"OPTIONS": "--require helper/first.js"}},
+            "helper/first.js",
+        ),
+        ({"args": [], "env": {"FIRST": "/nowhere:helper/first.so"}}, "helper/first.so"),
+    ],
+    ids=["module", "package", "folder", "option", "variable", "search path"],
+)
+async def test_a_program_counts_however_its_server_names_it(
+    server: RunsServer, watcher: Watcher, clone: Clone, definition: Json, file: str
+) -> None:
+    program = hostile.write(clone.root / file, "first")
+    whole = {**clone.server("x"), "command": "/nowhere/python", **definition}
+    hostile.write(clone.top / "mcp.json", {"mcpServers": {"shared": whole}})
+    server.trust(clone.root)
+    assert (await prepare(watcher, clone, own(server, mcpServers=["shared"])))["type"] != "error"
+    program.write_text("swapped", "utf-8")
+    answer = await prepare(watcher, clone, own(server, mcpServers=["shared"]))
+    assert f"would run {program}" in answer["message"]
+
+
+async def test_a_server_changed_by_an_agent_is_not_started_again(
+    server: RunsServer, watcher: Watcher, clone: Clone
+) -> None:
+    """Servers have the network, which commands of agents have not."""
+    program = clone.root / "tools" / "server.py"
+    hostile.write(program, inspect.getsource(mortal_server))
+    definition = {**clone.server("x"), "command": sys.executable, "args": ["tools/server.py"]}
+    hostile.write(clone.top / "mcp.json", {"mcpServers": {"shared": definition}})
+    server.trust(clone.root)
+    swap = f"open({str(clone.canaries / 'swapped')!r}, 'w').close()\n"
+    known = digest_of(program.read_bytes()).removeprefix("sha256:")
+    written = {"path": "tools/server.py", "content": swap, "expectedSha256": known}
+    calls = [
+        {"name": "write_file", "args": written},
+        {"name": tool_name("shared", "die"), "args": {}},
+        {"name": tool_name("shared", "number"), "args": {}},
+    ]
+    script = scripted(*({"tools": [each]} for each in calls), "end")
+    path = own(server, **script, tools=["write_file"], mcpServers=["shared"])
+    assert (await run(watcher, clone, path))["type"] == "strategy_completed"
+    assert program.read_text("utf-8") == swap
+    assert clone.started == []
+    assert "has changed since it was trusted" in json.dumps(watcher.seen)
+
+
+async def test_what_a_server_has_in_its_environment_is_shown_before_it_is_trusted(
+    clone: Clone,
+) -> None:
+    more = {"env": {"NODE_OPTIONS": "--require ./x.js"}, "cwd": "tools"}
+    hostile.write(clone.top / "mcp.json", {"mcpServers": {"shared": clone.server("x", **more)}})
+    uses = "\n".join(offer_of(clone.root, TrustStore(clone.root / "none.json")).uses)
+    assert "with NODE_OPTIONS=--require ./x.js in tools" in uses
 
 
 async def test_trust_reaches_neither_below_nor_above(

@@ -6,6 +6,7 @@ Errors are of one family, which the rooms put in their own words.
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from stringd.net.fetch import Fetcher
@@ -55,7 +56,8 @@ class McpClient:
     """One server. Nothing runs until it is asked, nor after nobody asked for `idle_seconds`.
 
     `tasks` holds the task of every connection while it lasts, so that an owner of many clients
-    can wait for all of them. `fetcher` says which addresses may be asked.
+    can wait for all of them. `fetcher` says which addresses may be asked. `before_start` is called
+    each time and raises `McpError` to prevent it.
     """
 
     def __init__(
@@ -67,8 +69,10 @@ class McpClient:
         read_seconds: float | None = None,
         tasks: "set[asyncio.Task[None]] | None" = None,
         fetcher: Fetcher | None = None,
+        before_start: Callable[[], None] = lambda: None,
     ) -> None:
         self.spec = spec
+        self._before_start = before_start
         self._fetcher = fetcher or Fetcher()
         self._name = name
         self._idle_seconds = idle_seconds
@@ -122,6 +126,7 @@ class McpClient:
                 if found is not None:
                     await found.stop()
                 self._refuse_flooder()
+                await asyncio.to_thread(self._before_start)
                 found = ServerConnection(
                     self.spec,
                     self._fetcher,

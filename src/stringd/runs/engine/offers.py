@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stringd.runs.errors import StrategyFileError
-from stringd.runs.mcp.definitions import MAX_PROGRAM_BYTES, ServerDefinition, programs_of
+from stringd.runs.mcp.definitions import MAX_PROGRAM_BYTES, ServerDefinition
+from stringd.runs.mcp.programs import programs_of
 from stringd.runs.strategy.files import PROJECT_FOLDERS, StrategyFiles
 from stringd.runs.strategy.load import prompt_files
 from stringd.runs.strategy.project import MANIFEST_NAMES, read_manifest
@@ -61,12 +62,13 @@ def _folder(folder: Path, trust: TrustStore) -> Offer:
         top = folder / name
         for server in _servers(top / "mcp.json"):
             uses.append(_server_line(server))
-            programs.update(programs_of(server, folder))
+            programs.update(programs_of(server.raw, server.file, folder))
         uses += _project_lines(top)
         uses += _strategy_lines(top / "strategies")
         uses += _skill_lines(top / "skills")
     for strategy in _strategies(folder):
-        programs.update(*(programs_of(each, folder) for each in _own_servers(strategy)))
+        own = _own_servers(strategy)
+        programs.update(*(programs_of(each.raw, each.file, folder) for each in own))
     uses.append(f"{len(content.files)} files in all, of which every change asks again")
     entries = [OfferedFile(str(folder), content.digest)]
     entries += [_entry(path) for path in sorted(programs) if str(path) not in content.files]
@@ -84,7 +86,7 @@ def _file(path: Path) -> Offer:
         beside = {each.resolve() for each in prompt_files(path) if each.is_file()}
         uses += [f"prompt {each}" for each in sorted(beside)]
         for server in servers:
-            beside.update(programs_of(server, path.parent))
+            beside.update(programs_of(server.raw, server.file, path.parent))
         entries += [_entry(each) for each in sorted(beside)]
     return Offer(str(path), uses or ["the file itself"], entries)
 
@@ -133,7 +135,10 @@ def _server_line(server: ServerDefinition) -> str:
     raw = server.raw
     words = [raw.get("command"), *raw.get("args", ())] if server.transport == "stdio" else []
     shown = " ".join(map(str, words)) if words else str(raw.get("url"))
-    return f"MCP server {server.id}: {shown}"
+    # What is in its environment decides what it loads as much as its words do.
+    more = [f"with {name}={value}" for name, value in raw.get("env", {}).items()]
+    more += [f"in {raw['cwd']}"] if "cwd" in raw else []
+    return " ".join([f"MCP server {server.id}: {shown}", *more])
 
 
 def _strategies(folder: Path) -> Iterator[Path]:

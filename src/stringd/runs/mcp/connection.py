@@ -18,7 +18,11 @@ from stringd.net.mcp_client import (
     list_tools,
 )
 from stringd.net.mcp_walls import ServerWalls
-from stringd.runs.mcp.definitions import MissingVariableError, ServerDefinition
+from stringd.runs.mcp.definitions import (
+    MissingVariableError,
+    ServerDefinition,
+    changed_program,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -70,12 +74,19 @@ class Connection:
                 read_seconds=_READ_SECONDS,
                 tasks=self._tasks,
                 fetcher=self._fetcher,
+                before_start=self._check_programs,
             )
             self.tools = await self._client.ask(list_tools, START_SECONDS)
         except (McpError, MissingVariableError) as error:
             log.info("MCP server %s: %s", self.definition.id, type(error).__name__)
             self.error = safe_error(error)
             self.close()
+
+    def _check_programs(self) -> None:
+        """A server is started again after it died, and an agent may have changed it meanwhile."""
+        path = changed_program(self.definition)
+        if path is not None:
+            raise McpRefusedError(f"{path} has changed since it was trusted")
 
     def close(self) -> None:
         """Let go; what is still running ends by itself."""

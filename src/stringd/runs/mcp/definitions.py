@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -10,13 +10,16 @@ import msgspec
 
 from stringd.formats.shapes import Fields
 from stringd.runs.errors import RunServiceError, StrategyFileError, UntrustedError
+from stringd.runs.mcp.programs import programs_of
 from stringd.runs.strategy.definition import LlmAgent, Strategy
 from stringd.runs.strategy.files import PROJECT_FOLDERS, Provenance, StrategyFiles, trust_line
 from stringd.runs.strategy.schema import MCP_SERVERS
 from stringd.runs.strategy.source import read_source
 from stringd.system.files import write_atomically
 from stringd.system.provider_keys import with_provider_keys
+from stringd.system.safe_open import read_file
 from stringd.system.sandbox import Level
+from stringd.system.trust import digest_of
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +44,8 @@ class ServerDefinition:
     raw: Mapping[str, Any]
     file: Path
     refusal: RunServiceError | None = None
+    programs: Mapping[Path, str] = field(default_factory=dict)
+    """Files of the workspace that it runs, with the digests the owner trusted."""
 
     @property
     def transport(self) -> Literal["http", "sse", "stdio"]:
@@ -144,9 +149,15 @@ class _DefinitionJudge:
         self, name: str, source: Origin, raw: Mapping[str, Any], file: Path, whose: Provenance
     ) -> ServerDefinition:
         found = ServerDefinition(name, source, raw, file)
-        return found if whose == "owner" else replace(found, refusal=self._refusal(found, whose))
+        if whose == "owner":
+            return found
+        programs: dict[Path, str] = {}
+        return replace(found, refusal=self._refusal(found, whose, programs), programs=programs)
 
-    def _refusal(self, definition: ServerDefinition, whose: Provenance) -> RunServiceError | None:
+    def _refusal(
+        self, definition: ServerDefinition, whose: Provenance, programs: dict[Path, str]
+    ) -> RunServiceError | None:
+        """Why it is not started; `programs` gets what was judged for one that is."""
         if _asks_for_environment(definition.raw):
             return StrategyFileError(
                 f'MCP server "{definition.id}" of {definition.file} reads your environment '
@@ -155,16 +166,19 @@ class _DefinitionJudge:
             )
         if whose == "foreign":
             return self._files.needs_trust(definition.file)
-        for path in programs_of(definition, self._cwd):
-            if not self._is_trusted(path):
+        for path in programs_of(definition.raw, definition.file, self._cwd):
+            digest = self._trusted_digest(path)
+            if digest is None:
                 return _changed_program(definition, path)
+            programs[path] = digest
         return None
 
-    def _is_trusted(self, path: Path) -> bool:
+    def _trusted_digest(self, path: Path) -> str | None:
         try:
-            return self._files.read(path, MAX_PROGRAM_BYTES).provenance != "foreign"
+            read = self._files.read(path, MAX_PROGRAM_BYTES)
         except OSError:
-            return False
+            return None
+        return None if read.provenance == "foreign" else digest_of(read.data)
 
 
 def _changed_program(definition: ServerDefinition, path: Path) -> UntrustedError:
@@ -177,29 +191,15 @@ def _changed_program(definition: ServerDefinition, path: Path) -> UntrustedError
     )
 
 
-def programs_of(definition: ServerDefinition, cwd: Path) -> list[Path]:
-    """The files of the workspace that a server's command line names: they are what it runs."""
-    if definition.transport != "stdio":
-        return []
-    raw = definition.raw
-    words = [word for word in (raw.get("command"), *raw.get("args", ())) if isinstance(word, str)]
-    place = raw.get("cwd")
-    bases = [cwd, *([definition.file.parent / place] if isinstance(place, str) else [])]
-    inside = cwd.resolve()
-    found = {
-        (base / word).resolve()
-        for word in words
-        for base in bases
-        if "\0" not in word and _is_file(base / word)
-    }
-    return sorted(path for path in found if inside in path.parents)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a word may be longer than any name
-        return False
+def changed_program(definition: ServerDefinition) -> Path | None:
+    """A program of a server that is not any more what was judged, if there is one."""
+    for path, digest in definition.programs.items():
+        try:
+            if digest_of(read_file(path, MAX_PROGRAM_BYTES).data) != digest:
+                return path
+        except OSError:
+            return path
+    return None
 
 
 def _asks_for_environment(raw: Mapping[str, Any]) -> bool:
