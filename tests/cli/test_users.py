@@ -43,6 +43,16 @@ def test_a_user_is_added_moved_and_removed(
     assert user(plain, "set-home", "zoe", first) == (1, "", "string: unknown user: zoe\n")
 
 
+def test_a_user_says_how_edits_are_answered(daemon: Daemon, plain: dict[str, str]) -> None:
+    assert user(plain, "add", "xia").code == 0
+    assert user(plain, "set", "xia", "diffs", "on") == (0, "xia  diffs on\n", "")
+    assert user(plain, "set", "xia", "guard", "off") == (0, "xia  guard off\n", "")
+    listed = request(daemon.port, "GET", "/users").json["users"]
+    (found,) = [each for each in listed if each["id"] == "xia"]
+    assert (found["diffs"], found["overwriteGuard"]) == (True, False)
+    assert user(plain, "set", "nobody", "diffs", "on").err == "string: unknown user: nobody\n"
+
+
 def test_a_user_without_a_home_gets_one_of_its_own(daemon: Daemon, plain: dict[str, str]) -> None:
     assert user(plain, "add", "yan").code == 0
     assert homes(daemon)["yan"] == str(daemon.directory / ".string" / "users" / "yan")

@@ -355,3 +355,43 @@ def test_u19_a_command_knows_where_its_caller_is(person: Person, project: Path) 
     for name in ("notes.txt", "./notes.txt", f"{project}/notes.txt"):
         assert person.gets(f"/act.count {name}", topic, project).strip() == "2"
     assert person.gets("/act.where", topic, project) == str(project)
+
+
+def test_an_edit_shows_what_changed_where_that_is_asked_for(daemon: Daemon, person: Person) -> None:
+    def write(text: str, **fields: object) -> str:
+        answer = person.post(cmd=f"/write a.md\n{text}", topic="file:main", **fields)
+        content: str = answer.events[1][1]
+        return content.partition("\n")[2]
+
+    def choose(**fields: bool) -> None:
+        body = {"id": person.id, "home": str(person.home), **fields}
+        assert request(daemon.port, "POST", "/users", body).status == 200
+
+    short = "Written: a.md (3 bytes, 1 lines)"
+    assert write("one") == short
+    assert write("two", diff=True) == f"{short}\n---\n1 -│ one\n1 +│ two"
+    choose(diffs=True)
+    assert write("six") == f"{short}\n---\n1 -│ two\n1 +│ six"
+    assert write("ten", diff=False) == short
+    choose()
+    assert "---" in write("one")
+    choose(diffs=False)
+    assert write("two") == short
+    assert person.post(cmd="/info", diff="yes").json == {"error": "diff must be true or false"}
+
+
+def test_files_nobody_read_are_spared_where_that_is_asked_for(
+    daemon: Daemon, person: Person
+) -> None:
+    person.put("a.md", "old\n")
+    person.put("b.md", "old\n")
+    body = {"id": person.id, "home": str(person.home), "overwrite_guard": True}
+    assert request(daemon.port, "POST", "/users", body).status == 200
+    for command in ("/write a.md\nnew", "/edit a.md\nnew"):
+        assert person.fails(command).code == "CONFLICT"
+    assert person.read("a.md") == b"old\n"
+    person.gets("/edit a.md")
+    person.gets("/write a.md\nnew")
+    person.gets("/write b.md --force\nnew")
+    person.gets("/write c.md\nnew")
+    person.gets("/append b.md\nmore", "file:other")

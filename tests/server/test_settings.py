@@ -43,6 +43,8 @@ READ: dict[str, tuple[str, str, object]] = {
     "STRINGD_BASH_QUIET_MS": ("300", "runtime.bash_quiet", 0.3),
     "STRINGD_ACTION_TIMEOUT_MS": ("4000", "runtime.cli_action_timeout", 4.0),
     "STRINGD_ACTION_SANDBOX": ("workspace", "runtime.action_sandbox", "workspace"),
+    "STRINGD_DIFFS": ("1", "runtime.diffs", True),
+    "STRINGD_OVERWRITE_GUARD": ("1", "runtime.overwrite_guard", True),
     "STRINGD_SHOW_SECRETS": ("yes", "runtime.show_secrets", True),
     "STRINGD_SECRETS": ("keyring", "runtime.use_keyring", True),
     "STRINGD_HTTP_LOADING": ("0", "runtime.http_loading", False),

@@ -31,6 +31,8 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         STRINGD_RUN_MAX_CONCURRENT="1",
         STRINGD_RUN_APPROVE_COMMANDS="^make",
         STRINGD_SHOW_SECRETS="1",
+        STRINGD_DIFFS="1",
+        STRINGD_OVERWRITE_GUARD="1",
     ) as running:
         yield running
 
@@ -121,6 +123,15 @@ def test_secrets_are_shown_to_an_owner_who_wants_to_see_them(
 ) -> None:
     owner = Person(strict.port, "owner", tmp_path / "home")
     assert owner.gets('/set $TOKEN = "secret-value"') == '$TOKEN = "secret-value" (global)'
+
+
+def test_edits_show_themselves_and_spare_what_nobody_read(strict: Daemon, tmp_path: Path) -> None:
+    owner = Person(strict.port, "editor", tmp_path / "editor")
+    owner.put("a.md", "old\n")
+    refused = owner.fails("/write a.md\nnew\n")
+    assert refused.code == "CONFLICT"
+    assert "Recovery: run /edit a.md" in refused.text
+    assert owner.gets("/write --force a.md\nnew\n").endswith("\n---\n1 -│ old\n1 +│ new")
 
 
 async def test_the_owner_decides_how_far_commands_reach_and_what_they_see(tmp_path: Path) -> None:

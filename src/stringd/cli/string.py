@@ -32,7 +32,7 @@ usage: string <topic> '<command>'     run one command
        string '<command>'             run one command in file:main
        string --daemon [start|stop|status|foreground [port] [--log]]
        string --mcp                   serve MCP, as stringd mcp does
-       string user list|current|add|use|set-home|rm
+       string user list|current|add|use|set-home|set|rm
        string --help
 
 A topic is type:name with the types file, web, app and bash; a bare name means file:<name>.

@@ -28,6 +28,8 @@ usage: string user list                    users of the daemon; * marks yours
        string user add <id> [home]         register a user (~/.string/users/<id>)
        string user use <id>                act as this user from now on
        string user set-home <id> <home>    move a user to another home
+       string user set <id> diffs on|off   show in replies what an edit changed
+       string user set <id> guard on|off   overwrite only files that the topic has read
        string user rm <id>                 remove a user; its files stay
 """
 
@@ -45,6 +47,8 @@ def main(words: list[str]) -> int:
             _store(user, home)
         case ["set-home", user, home]:
             _store(user, home, must_exist=True)
+        case ["set", user, "diffs" | "guard" as what, "on" | "off" as state]:
+            _set(user, what, state)
         case ["use", user]:
             _choose(user)
         case ["rm", user]:
@@ -74,6 +78,18 @@ def _store(user: str, typed: str, *, must_exist: bool = False) -> None:
         raise UsageError(f"cannot use {home} as home: {error.strerror}") from error
     register(connection, user, home)
     print(f"{user}  {home}")
+
+
+def _set(user: str, what: str, state: str) -> None:
+    home = _users().get(user)
+    if home is None:
+        raise UsageError(f"unknown user: {user}")
+    field = {"diffs": "diffs", "guard": "overwrite_guard"}[what]
+    body = json.dumps({"id": user, "home": home, field: state == "on"}).encode()
+    reply = _connection().request("POST", "/users", body)
+    if reply.status != 200:
+        raise TransportError(f"cannot change {user} ({reply.status})")
+    print(f"{user}  {what} {state}")
 
 
 def _choose(user: str) -> None:

@@ -113,7 +113,8 @@ class Tools:
 
 def block(topic: str, result: Result) -> ToolOutcome:
     """A command's reply as the model reads it."""
-    return ToolOutcome((chanflow.encode(topic, response_text(result)),), is_error=not result.ok)
+    text = response_text(result, with_diff=True)
+    return ToolOutcome((chanflow.encode(topic, text),), is_error=not result.ok)
 
 
 def _gate_socket(caller: McpCaller, usual: str) -> str:

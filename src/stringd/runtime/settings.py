@@ -28,6 +28,10 @@ class RuntimeSettings(NamedTuple):
     """Whether persistent variables are kept in the system keyring instead of files."""
     http_loading: bool = True
     """Whether documents may be loaded from the web."""
+    diffs: bool = False
+    """Whether replies to edits show what changed."""
+    overwrite_guard: bool = False
+    """Whether a file is overwritten only by a topic that has read it."""
     github_api: str = GITHUB_API
     action_sandbox: str | None = None
     """How far commands of actions reach; None is the workspace where the machine has walls."""

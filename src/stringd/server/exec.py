@@ -48,6 +48,7 @@ class ExecRequest(msgspec.Struct, frozen=True, gc=False):
     topic: Topic
     request_id: str | None
     cwd: str | None
+    diff: bool | None = None
 
 
 class ExecEndpoint:
@@ -154,6 +155,7 @@ class ExecEndpoint:
             request_id=command.request_id,
             result=answer.result,
             meta=answer.meta,
+            with_diff=answer.result.diff is not None and self._shows_diff(command),
         )
         if self._log.enabled:
             self._log.info(
@@ -166,6 +168,15 @@ class ExecEndpoint:
                 durationMs=round((perf_counter() - started) * 1000, 1),
             )
         return HttpResponse(200, _HEAD, body, says_keep_alive=True)
+
+    def _shows_diff(self, command: ExecRequest) -> bool:
+        """Whether this reply shows what an edit changed: the request says, or its user, or all."""
+        if command.diff is not None:
+            return command.diff
+        user = self._runtime.topics.users.get(command.user_id)
+        if user is None or user.diffs is msgspec.UNSET:
+            return self._runtime.services.settings.diffs
+        return user.diffs
 
 
 def _caller(request: HttpRequest, command: ExecRequest) -> Caller:
@@ -200,7 +211,8 @@ def parse_request(user_id: str, body: bytes) -> ExecRequest:
             raise HttpError(400, 'Empty command — provide non-empty "cmd" field')
         topic = _parse_topic(fields.topic)
         request_id = fields.request_id.strip() or None if fields.request_id else None
-        return ExecRequest(user_id, text, topic, request_id, working_directory(fields.cwd))
+        cwd = working_directory(fields.cwd)
+        return ExecRequest(user_id, text, topic, request_id, cwd, fields.diff)
     except (BodyError, InvalidTopicError) as error:
         raise HttpError(400, str(error)) from error
 

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import UNSET, UnsetType
+
 from stringd.client import daemon
+from stringd.runtime.topics.users import Preferences
 from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
 from stringd.system.files import make_private_directory
 from stringd.wire.body import BodyError, JsonObject, parse_object
@@ -41,9 +44,10 @@ class UserEndpoints:
             allowed = fields.texts("allowed_paths")
             if not all(path.startswith("/") for path in allowed or ()):
                 raise BodyError("allowed_paths must be absolute paths")
+            wants = Preferences(_choice(fields, "diffs"), _choice(fields, "overwrite_guard"))
         except BodyError as error:
             raise HttpError(400, str(error)) from error
-        registration, stale = self._runtime.topics.register(user_id, home, allowed)
+        registration, stale = self._runtime.topics.register(user_id, home, allowed, wants)
         if registration.moved:
             await self._runtime.topics.discard(user_id, stale)
         created = registration.created
@@ -76,6 +80,11 @@ class UserEndpoints:
 def body_fields(request: HttpRequest) -> JsonObject:
     """The request's JSON object; what is not an object has no fields."""
     return parse_object(request.typed_body()) or JsonObject({})
+
+
+def _choice(fields: JsonObject, name: str) -> bool | UnsetType:
+    given = fields.switch(name)
+    return UNSET if given is None else given
 
 
 def derived_home(user_id: str) -> str:

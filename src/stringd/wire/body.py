@@ -34,6 +34,13 @@ class JsonObject:
             raise BodyError(f"{name} must be a string")
         return value
 
+    def switch(self, name: str) -> bool | None:
+        """True or false, or None when the field is absent."""
+        value = self._fields.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise BodyError(f"{name} must be true or false")
+        return value
+
     def texts(self, name: str) -> list[str] | None:
         """A list of strings, or None when the field is absent."""
         value = self._fields.get(name)
@@ -51,6 +58,8 @@ class ExecBody(msgspec.Struct, frozen=True, gc=False):
     topic: str | None = None
     request_id: str | None = None
     cwd: str | None = None
+    diff: bool | None = None
+    """Whether an edit's reply shows what changed; the user's own setting when absent."""
 
 
 _decode_exec = msgspec.json.Decoder(ExecBody).decode
@@ -68,7 +77,7 @@ def parse_exec_body(body: bytes) -> ExecBody | None:
     if fields is None:
         return None
     for name in ExecBody.__struct_fields__:
-        fields.raw_text(name)
+        (fields.switch if name == "diff" else fields.raw_text)(name)
     return None
 
 

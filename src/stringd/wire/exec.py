@@ -68,6 +68,7 @@ def exec_events(
     request_id: str | None,
     result: Result,
     meta: Meta | None,
+    with_diff: bool = False,
 ) -> bytes:
     """The complete SSE body of one answer: `head`, `content`, `done`."""
     head = Head(
@@ -80,7 +81,7 @@ def exec_events(
         topic.type,
         meta,
     )
-    content = f"{_prefix(label, request_id)}\n{response_text(result)}"
+    content = f"{_prefix(label, request_id)}\n{response_text(result, with_diff=with_diff)}"
     try:
         return b"event: head\ndata: %b\n\nevent: content\ndata: %b\n\n%b" % (
             _encode(head),

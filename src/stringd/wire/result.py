@@ -17,7 +17,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     """The outcome of one command.
 
     `content` is what is below the `---`; `None` means a confirmation without one.
-    `feedback`, `diff` and `mode` show only in the transport form.
+    `feedback` and `mode` show only in the transport form, `diff` there and where it is asked for.
     """
 
     ok: bool
@@ -56,11 +56,16 @@ def sendable(text: str) -> str:
     return _UNSENDABLE.sub("\ufffd", text)
 
 
-def response_text(result: Result) -> str:
-    """The body of a reply on the HTTP wire, without its `re:` line."""
+def response_text(result: Result, *, with_diff: bool = False) -> str:
+    """The body of a reply on the HTTP wire, without its `re:` line.
+
+    The protocol's confirmations are one line; `with_diff` adds what an edit changed.
+    """
     text = result.message
     if result.content is not None:
         text = f"{text}\n---\n{result.content}" if text else result.content
+    elif with_diff and result.diff:
+        text = f"{text}\n---\n{result.diff}"
     return text if result.ok else f"ERROR({result.code or 'UNKNOWN'}): {text}"
 
 

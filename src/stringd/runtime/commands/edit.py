@@ -119,6 +119,7 @@ def _write(call: Call) -> Result:
         must_create="--new" in order.switches,
         makes_directories=True,
         force="--force" in order.switches,
+        whole=True,
     )
     done = edit_file(call, file, lambda old: _in_style(old, text), rules)
     message = f"Written: {order.typed} ({done.size} bytes, {line_count(text)} lines)"
@@ -144,7 +145,7 @@ def _edit(call: Call, order: EditRequest) -> Result:
         return _edit_block(call, order)
     if target.first is not None and target.last is not None:
         return _replace_lines(call, order, target.first, target.last, text)
-    rules = EditRules(may_create=True, force="--force" in order.switches)
+    rules = EditRules(may_create=True, force="--force" in order.switches, whole=True)
     file = whole_file_of(call, order)
     done = edit_file(call, file, lambda old: _in_style(old, text), rules)
     message = f"Edited {order.typed} ({done.lines} lines, whole file)"

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import UNSET
+
 from stringd.documents import Diff, DocumentError, diff
 from stringd.documents.diffs import DEFAULT_CONTEXT, DEFAULT_MAX_LINES
 from stringd.runtime.editing.paths import FilePath
@@ -54,6 +56,8 @@ class EditRules(NamedTuple):
     makes_directories: bool = False
     force: bool = False
     ignores_changes: bool = False
+    whole: bool = False
+    """It replaces all of the text, whatever it was."""
 
 
 def edit_file(
@@ -70,6 +74,8 @@ def edit_file(
         unread = before is not None and _changed_since(call, file, before)
         if before is not None:
             _check_free(file, rules, unread=unread)
+            if rules.whole and not rules.force and _is_guarded(call, file):
+                raise _not_read(file)
         # Of a binary file there is nothing to keep or to show.
         old = before.text if before and not before.binary else ""
         try:
@@ -153,6 +159,22 @@ def _check_free(file: FilePath, rules: EditRules, *, unread: bool) -> None:
         )
     if unread and not (rules.force or rules.ignores_changes):
         raise _changed(file)
+
+
+def _is_guarded(call: "Call", file: FilePath) -> bool:
+    """Whether this user wants files kept from a topic that has not read them."""
+    if file.real in call.session.seen_files:
+        return False
+    wanted = call.session.user.overwrite_guard
+    return call.services.settings.overwrite_guard if wanted is UNSET else wanted
+
+
+def _not_read(file: FilePath) -> CommandError:
+    return CommandError(
+        "CONFLICT",
+        f"Refusing to overwrite a file that this topic has not read: {file.typed}\n"
+        f"Recovery: run /edit {file.typed} to see it, then write it; --force overwrites it unread.",
+    )
 
 
 def _changed(file: FilePath) -> CommandError:

@@ -12,7 +12,7 @@ from stringd.runtime.topics import undo_store
 from stringd.runtime.topics.observer import TopicObserver, Unobserved
 from stringd.runtime.topics.session import Session, Slot
 from stringd.runtime.topics.store import SessionStore, restored
-from stringd.runtime.topics.users import Registration, UserRegistry
+from stringd.runtime.topics.users import UNCHANGED, Preferences, Registration, UserRegistry
 from stringd.wire.topic import parse_topic
 
 if TYPE_CHECKING:
@@ -45,10 +45,14 @@ class Topics:
         self._restore()
 
     def register(
-        self, user_id: str, home: str, allowed_paths: Sequence[str] | None = None
+        self,
+        user_id: str,
+        home: str,
+        allowed_paths: Sequence[str] | None = None,
+        wants: Preferences = UNCHANGED,
     ) -> tuple[Registration, list[Session]]:
         """Add or update a user. The sessions returned belong to its old home: `discard` them."""
-        registration = self.users.register(user_id, home, allowed_paths)
+        registration = self.users.register(user_id, home, allowed_paths, wants)
         self._copy_users()
         if registration.created or registration.moved:
             self._settle(home)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from stringd.system.clock import timestamp
 from stringd.system.damage import put_aside
@@ -18,6 +19,20 @@ class User(msgspec.Struct, frozen=True, rename="camel"):
     home: str
     allowed_paths: tuple[str, ...] = ()
     created_at: str = ""
+    diffs: bool | UnsetType = UNSET
+    """Whether replies to edits show what changed; unset, as the daemon's setting says."""
+    overwrite_guard: bool | UnsetType = UNSET
+    """Whether files that a topic has not read are kept from it; unset, as the setting says."""
+
+
+class Preferences(NamedTuple):
+    """How a user wants edits to be handled; what is unset stays as it is."""
+
+    diffs: bool | UnsetType = UNSET
+    overwrite_guard: bool | UnsetType = UNSET
+
+
+UNCHANGED: Final = Preferences()
 
 
 class Registration(NamedTuple):
@@ -52,15 +67,21 @@ class UserRegistry:
         return self._users.get(user_id)
 
     def register(
-        self, user_id: str, home: str, allowed_paths: Sequence[str] | None = None
+        self,
+        user_id: str,
+        home: str,
+        allowed_paths: Sequence[str] | None = None,
+        wants: Preferences = UNCHANGED,
     ) -> Registration:
         """Add a user or update its home, keeping what is not given."""
         known = self._users.get(user_id)
         if known is None:
-            user = User(user_id, home, tuple(allowed_paths or ()), timestamp())
+            user = User(user_id, home, tuple(allowed_paths or ()), timestamp(), *wants)
         else:
             paths = known.allowed_paths if allowed_paths is None else tuple(allowed_paths)
-            user = User(user_id, home, paths, known.created_at)
+            diffs = known.diffs if wants.diffs is UNSET else wants.diffs
+            guard = known.overwrite_guard if wants[1] is UNSET else wants[1]
+            user = User(user_id, home, paths, known.created_at, diffs, guard)
         if user != known:
             self._store(user_id, user)
         return Registration(user, known is None, known is not None and known.home != home)
