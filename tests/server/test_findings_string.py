@@ -1,12 +1,14 @@
 """What real apps, the cookbook and the official client ran into, by the number of the finding."""
 
+import os
+import select
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.daemon import Daemon
+from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.http import request
 from tests.support.person import Person
 from tests.support.web import Reply, WebServer
@@ -33,6 +35,31 @@ def install(person: Person, body: str, name: str = "tried", more: str = "") -> s
     person.put(f"src-{name}/string.md", APP.format(name=name, more=more, body=body))
     person.gets(f"/install ~/src-{name}")
     return f"app:{name}"
+
+
+@pytest.mark.parametrize("way", ["setsid sh -c", "nohup sh -c", "sh -c"])
+def test_d1_a_detached_job_lives_on(person: Person, tmp_path: Path, way: str) -> None:
+    alive, go = tmp_path / "alive", tmp_path / "go"
+    os.mkfifo(alive)
+    os.mkfifo(go)
+    job = f"{way} 'exec 3>{alive}; echo up >&3; read line <{go}; echo done >&3'"
+    topic = install(person, f"```act.s\nCLI {job} </dev/null >/dev/null 2>&1 & echo started\n```\n")
+    held = os.open(alive, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert person.gets("/act.s", topic) == "started"
+        assert _read(held) == b"up\n"
+        # For reading too: opening must not wait for a job that has ended.
+        ends = os.open(go, os.O_RDWR)
+        os.write(ends, b"end\n")
+        assert _read(held) == b"done\n"
+        os.close(ends)
+    finally:
+        os.close(held)
+
+
+def _read(pipe: int) -> bytes:
+    assert select.select([pipe], [], [], WAIT_SECONDS)[0], "the job says nothing"
+    return os.read(pipe, 100)
 
 
 def test_d2_what_a_command_makes_is_in_the_apps_data_and_named(
