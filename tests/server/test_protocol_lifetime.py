@@ -28,6 +28,7 @@ def test_health_counts_users_and_sessions(tmp_path: Path) -> None:
             "uptime",
             "activeRuns",
             "connectedClients",
+            "agents",
             "version",
             "pid",
             "dataDir",
