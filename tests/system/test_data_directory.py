@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,30 @@ def test_a_default_one_is_adopted_only_if_nobody_else_could_enter_it(
     assert "your stringd did not make it" in refused(data, trust, chosen=False)
     data.chmod(0o700)
     claim(data, chosen=False, trust=trust)
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_one_that_came_in_an_archive_is_not_used(
+    tmp_path: Path, trust: TrustStore, chosen: bool
+) -> None:
+    """An archive has no repository around it, and can hold a directory that is 0700."""
+    made, place = tmp_path / "made", tmp_path / "place"
+    data = made / "project" / ".stringd"
+    (data / "strategies").mkdir(mode=0o700, parents=True)
+    data.chmod(0o700)
+    evil = data / "mcp.json"
+    evil.write_text("{}")
+    os.utime(evil, (1_700_000_000, 1_700_000_000))
+    place.mkdir()
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.add(made / "project", "project")
+    with tarfile.open(tmp_path / "a.tar") as archive:
+        archive.extractall(place, filter="fully_trusted")
+    unpacked = place / "project" / ".stringd"
+    assert mode(unpacked) == 0o700
+    assert "were unpacked or copied here" in refused(unpacked, trust, chosen=chosen)
+    adopt(unpacked, trust)
+    claim(unpacked, chosen=chosen, trust=trust)
 
 
 def test_one_that_everybody_can_write_to_is_not_used(tmp_path: Path, trust: TrustStore) -> None:

@@ -21,6 +21,8 @@ from stringd.system.work_tree import repository_of
 
 MARKER: Final = "made-here.json"
 _MAX_MARKER: Final = 4096
+_WRITTEN_SECONDS: Final = 60.0
+_MAX_LOOKED_AT: Final = 2000
 
 
 class ForeignDirectoryError(Exception):
@@ -77,8 +79,30 @@ def is_listed(path: Path, trust: TrustStore) -> bool:
 
 def belongs_to_owner(path: Path) -> bool:
     """Whether what is in a data directory is the owner's own, not part of a clone around it."""
+    return _is_at_home(path) or repository_of(path) is None
+
+
+def _is_at_home(path: Path) -> bool:
     own = Path("~/.string").expanduser().resolve()
-    return own in (path.resolve(), *path.resolve().parents) or repository_of(path) is None
+    return own in (path.resolve(), *path.resolve().parents)
+
+
+def _was_unpacked(path: Path) -> bool:
+    """Whether a file says that it was written long before it came to be here.
+
+    Archives come with the times of their files, and nobody can set when a file was last changed.
+    """
+    seen = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            status = os.lstat(os.path.join(folder, name))  # noqa: PTH118
+            apart = abs(status.st_ctime - status.st_mtime)
+            if stat.S_ISREG(status.st_mode) and apart > _WRITTEN_SECONDS:
+                return True
+            seen += 1
+            if seen >= _MAX_LOOKED_AT:
+                return False
+    return False
 
 
 def _objection(
@@ -98,6 +122,8 @@ def _objection(
         return None if same else "it is a copy of one that was made elsewhere"
     if not _is_empty(path) and status.st_mode & stat.S_IWOTH:
         return "every account can write to it"
+    if not _is_at_home(path) and _was_unpacked(path):
+        return "its files were unpacked or copied here, not written here"
     # Earlier versions made theirs 0700; one the owner names by hand may have been made by hand.
     if not _is_empty(path) and not chosen and stat.S_IMODE(status.st_mode) & 0o077:
         return "your stringd did not make it"
