@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from msgspec import UNSET
@@ -14,7 +14,7 @@ from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.pruning import Pruning
 from stringd.runs.engine.services import RunServices
 from stringd.runs.engine.slots import RunSlots
-from stringd.runs.errors import RefusedError
+from stringd.runs.errors import PrepareError, RefusedError
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.archive import RunArchive
 from stringd.runs.handlers.client import ClientKind, ConnectedClient
@@ -30,7 +30,7 @@ from stringd.runs.mcp.servers import McpPool, RunServers
 from stringd.runs.models.directory import ProviderDirectory
 from stringd.runs.models.resolve import Models
 from stringd.runs.record.file_store import FileRunStore
-from stringd.runs.record.store import RunStore
+from stringd.runs.record.store import RunStore, check_run_id
 from stringd.system.lineage import Speaker
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import RunSummary
@@ -148,6 +148,22 @@ class RunService:
         for summary in found:
             summary.queue_position = waiting.get(summary.run_id, UNSET)
         return found
+
+    def frames(self, run_id: str) -> Iterator[bytes] | None:
+        """Everything a run has broadcast, as it was sent; None for a run nobody knows.
+
+        Reads files as it goes: not on the loop.
+        """
+        run = self._known.get(run_id)
+        if run is not None:
+            return (frame for _, frame in run.history(1))
+        try:
+            check_run_id(run_id)
+        except PrepareError:
+            return None
+        if not self._store.timeline(run_id):
+            return None
+        return (frame for _, frame in self._store.broadcasts(run_id, 1))
 
     def _handlers(self) -> Handlers:
         control, answers, config = self._control, self._answers, self._config

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from stringd import __version__
 from stringd.runtime.runtime import Runtime
-from stringd.server import mcp, sessions, users
+from stringd.server import mcp, run_log, sessions, users
 from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.describe import describe
 from stringd.server.exec import ExecEndpoint, named_user, require_user
@@ -104,6 +104,7 @@ class App:
             ("POST", "/shutdown"): self._shutdown,
         }
         self._page = PageFiles()
+        self._run_log = run_log.RunLog(self.runs)
         self._mcp = mcp.McpEndpoint(self.runtime, turns, self.runs, settings.mcp_hold)
 
     async def close(self) -> None:
@@ -205,6 +206,8 @@ class App:
             return self._sessions.delete
         if request.path.startswith(PREFIX):
             return self._page
+        if request.method == "GET" and _is_run_log(request.path):
+            return self._run_log
         if (request.method, request.path) in _TO_PAGE and wants_page(request):
             return lambda _request: to_page()
         raise HttpError(404, f"Not found: {request.method} {request.path}")
@@ -254,6 +257,10 @@ def _run_ports(runtime: Runtime, turns: TopicTurns) -> "DaemonPorts":
     from stringd.server.run_ports import run_ports  # with the runs room, after the first answer
 
     return run_ports(runtime, turns)
+
+
+def _is_run_log(path: str) -> bool:
+    return path.startswith(run_log.PATH) and path.endswith(run_log.END)
 
 
 def audit_log() -> Path:

@@ -6,12 +6,16 @@ import { Overlays } from "./parts/palette.js";
 import { wanted } from "./prompts.js";
 import { path, to } from "./route.js";
 import { Inbox, inboxKeys } from "./views/inbox.js";
+import { Run, runKeys } from "./views/run.js";
+import { Runs, runsKeys } from "./views/runs.js";
 
 /** @typedef {{ name: string, view: () => any, keys: [string, string][] }} View */
 
 /** @type {Record<string, View>} */
 const VIEWS = {
   "": { name: "Inbox", view: Inbox, keys: inboxKeys },
+  runs: { name: "Runs", view: Runs, keys: runsKeys },
+  run: { name: "Run", view: Run, keys: runKeys },
 };
 
 function Missing() {

@@ -15,8 +15,8 @@ export function deed(prompt) {
   return DEEDS[prompt.operation] ?? prompt.operation ?? "";
 }
 
-/** @param {{ of: any, itemKey: string, over?: { answer: string, by: string }, onDone?: () => void }} props */
-export function PromptCard({ of: prompt, itemKey, over, onDone }) {
+/** @param {{ of: any, itemKey: string, over?: { answer: string, by: string }, opened?: boolean }} props `opened` by hand: it takes the focus. */
+export function PromptCard({ of: prompt, itemKey, over, opened }) {
   const [message, setMessage] = useState(/** @type {any} */ (null));
   const [text, setText] = useState("");
   const [sending, setSending] = useState(false);
@@ -34,7 +34,6 @@ export function PromptCard({ of: prompt, itemKey, over, onDone }) {
     setFailure("");
     try {
       await work();
-      onDone?.();
     } catch (error) {
       setFailure(error instanceof Error ? error.message : String(error));
     } finally {
@@ -61,10 +60,10 @@ export function PromptCard({ of: prompt, itemKey, over, onDone }) {
     ]);
   }, [prompt.prompt, !over]);
 
-  useEffect(() => card.current?.focus({ preventScroll: false }), []);
+  useEffect(() => { if (opened) card.current?.focus(); }, []);
 
   return html`<div class="prompt" tabindex="-1" ref=${card} role="group" aria-label=${`${prompt.agent} asks`}>
-    ${prompt.prompt === "permission" ? html`<${Permission} of=${prompt} message=${message} />` : html`<p class="whole">${shown(message?.question ?? message?.prompt ?? prompt.text) || "It wants your next words."}</p>`}
+    ${prompt.prompt === "permission" ? html`<${Permission} of=${prompt} message=${message} />` : (message?.question ?? message?.prompt ?? "").length > prompt.text.length && html`<p class="whole">${shown(message.question ?? message.prompt)}</p>`}
     ${over
       ? html`<p class="answered">${over.answer ? html`Answered <b>${shown(over.answer)}</b>${over.by ? ` by ${shown(over.by)}` : ""}.` : "It does not wait any more: its run ended."}</p>`
       : prompt.prompt === "permission"

@@ -119,7 +119,7 @@ function Item({ item, oldest }) {
       : html`<${Title} item=${item} />`}
       <${Where} item=${item} /></div>
     <span class="age"><${Age} at=${item.at} />${oldest && html`<small>oldest</small>`}</span>
-    ${open && prompt && html`<${PromptCard} of=${item.of} itemKey=${item.key} over=${item.over} />`}
+    ${open && prompt && html`<${PromptCard} of=${item.of} itemKey=${item.key} over=${item.over} opened />`}
   </li>`;
 }
 

@@ -1,0 +1,188 @@
+/** One run: its flow, when who did what, what was said, and the answers in place. */
+import { html, signal, useEffect, useRef, useState } from "../html.js";
+import { link, runs } from "../feed.js";
+import { offer } from "../keys.js";
+import { Mark, runState } from "../parts/mark.js";
+import { promptsOf } from "../parts/rows.js";
+import { Timeline } from "../parts/timeline.js";
+import { Transcript } from "../parts/transcript.js";
+import { Flow, tokens } from "../parts/tree.js";
+import { changeOf } from "../parts/transcript.js";
+import { path, query, setQuery, to } from "../route.js";
+import { RunModel } from "../run_model.js";
+import { ask, command, followRun, tell } from "../runs_socket.js";
+import { shortId, shown } from "../text.js";
+import { clock, now } from "../time.js";
+
+export const runKeys = /** @type {[string, string][]} */ ([["y", "allow once"], ["n", "deny"], ["[ ]", "agent before, after"], ["s", "steer"], ["?", "keys"]]);
+
+/** Read a run whole, then follow it. @param {string} runId */
+function useRun(runId) {
+  const model = useRef(new RunModel());
+  const [version, setVersion] = useState(0);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    const run = (model.current = new RunModel());
+    let [ended, scheduled] = [false, false];
+    let stop = () => {};
+    const show = () => {
+      if (scheduled || ended) return;
+      scheduled = true;
+      requestAnimationFrame(() => {
+        scheduled = false;
+        if (!ended) setVersion((each) => each + 1);
+      });
+    };
+    read(runId, (message) => run.take(message), show, () => ended).then(() => {
+      if (ended) return;
+      stop = followRun(runId, (message) => { run.take(message); show(); }, run.seq + 1);
+      show();
+    }).catch((error) => !ended && setProblem(error.message));
+    return () => { ended = true; stop(); };
+  }, [runId, link.value === "gone"]);
+  return { model: model.current, version, problem };
+}
+
+/**
+ * What a run has said so far, in pieces that leave the page responsive.
+ * @param {string} runId @param {(message: any) => void} take @param {() => void} show @param {() => boolean} ended
+ */
+async function read(runId, take, show, ended) {
+  const answer = await fetch(`/runs/${encodeURIComponent(runId)}/events.jsonl`);
+  if (!answer.ok || !answer.body) throw new Error((await answer.json().catch(() => ({}))).error ?? `The daemon answered ${answer.status}`);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    if (ended()) return void reader.cancel();
+    const lines = (rest + piece.value).split("\n");
+    rest = lines.pop() ?? "";
+    for (let at = 0; at < lines.length; at += 500) {
+      for (const line of lines.slice(at, at + 500)) if (line) take(JSON.parse(line));
+      show();
+      if (at + 500 < lines.length) await new Promise((resolve) => setTimeout(resolve));
+    }
+  }
+}
+
+export function Run() {
+  const runId = path.value[1] ?? "";
+  const { model, version, problem } = useRun(runId);
+  const chosen = query.value.get("agent") ?? "";
+  const tab = query.value.get("tab") ?? "talk";
+  const steer = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const names = useRef(/** @type {string[]} */ ([]));
+  names.current = [...model.agents.keys()];
+  useEffect(() => {
+    const step = (/** @type {number} */ by) => {
+      const at = names.current.indexOf(query.value.get("agent") ?? "");
+      const next = at + by;
+      setQuery("agent", next < 0 || next >= names.current.length ? null : names.current[next] ?? null);
+    };
+    return offer("run", [
+      { key: "[", what: "agent before", run: () => step(-1) },
+      { key: "]", what: "agent after", run: () => step(1) },
+      { key: "s", what: "steer", run: () => steer.current?.focus() },
+    ]);
+  }, []);
+  if (problem) return html`<div class="empty"><h1>This run cannot be shown.</h1><p class="bad">${shown(problem)}</p><ul><li><a class="button yes" href=${to("runs")}>All runs</a></li></ul></div>`;
+  const choose = (/** @type {string} */ name) => setQuery("agent", name);
+  const filter = query.value.get("only") ?? "";
+  const entries = model.entries.filter((each) => (!chosen || each.agent === chosen || !each.agent) && (filter !== "tools" || each.kind === "tool") && (filter !== "failed" || each.failed || each.kind === "error"));
+  return html`<${Head} runId=${runId} model=${model} version=${version} />
+    <${Timeline} model=${model} version=${version} chosen=${chosen} choose=${choose} />
+    <nav class="tabs" aria-label="Parts of the run">${[["talk", "Talk"], ["flow", "Flow"], ["agents", "Agents"]].map(([key, name]) => html`<button aria-pressed=${tab === key} onClick=${() => setQuery("tab", key === "talk" ? null : key ?? null)}>${name}</button>`)}</nav>
+    <div class=${`panes show-${tab}`}>
+      <div class="pane left"><${Flow} model=${model} version=${version} chosen=${chosen} choose=${choose} /><${Changed} model=${model} version=${version} /></div>
+      <section class="pane middle" aria-label="Talk">
+        <header class="sub"><b>${shown(chosen) || "Everything"}</b> <span class="quiet">${shown(model.agents.get(chosen)?.model ?? "")}</span>
+          <div class="choice" role="group" aria-label="Show">${[["", "Everything"], ["tools", "Tools"], ["failed", "Failed"]].map(([key, name]) => html`<button aria-pressed=${filter === key} onClick=${() => setQuery("only", key ?? null)}>${name}</button>`)}</div></header>
+        ${entries.length ? html`<${Transcript} entries=${entries} version=${version} begin=${model.startedAt} />` : html`<p class="quiet pad scroll">Nothing yet.</p>`}
+        <${Steer} runId=${runId} model=${model} version=${version} field=${steer} /></section>
+      <div class="pane right"><${Agents} model=${model} version=${version} /></div>
+    </div>`;
+}
+
+/** @param {{ runId: string, model: RunModel, version: number }} props */
+function Head({ runId, model }) {
+  const [asking, setAsking] = useState(false);
+  const [failed, setFailed] = useState("");
+  const known = runs.value.get(runId);
+  const status = model.endedAt ? model.status : known?.status ?? model.status;
+  const asked = promptsOf(runId);
+  const [mark, word] = runState(status, false);
+  const working = status === "running";
+  const time = (model.endedAt || now.value) - (model.startedAt || now.value);
+  /** @param {() => Promise<any>} work */
+  const tried = (work) => work().catch((error) => setFailed(error.message));
+  const resume = () => tried(async () => {
+    await ask({ type: "prepare_run", runId });
+    await tell({ type: "continue_run", runId, input: "", resume: true });
+  });
+  return html`<header class="head run-head"><${Mark} of=${asked.length ? "waits" : mark} /><h1>${shown(model.strategy || known?.strategyName || "Run")} <span class="quiet">${shortId(runId)}</span></h1>
+    <span><b>${word}</b>${asked.length ? html`, <span class="you">waits for you</span>` : ""}</span><b>${clock(time)}</b><span><b>${tokens(model.tokens)}</b> tokens</span><span><b>${model.toolCalls}</b> tool calls</span>
+    <span class="end">${asking
+      ? html`<span>Stop it?</span><button class="button" ref=${(/** @type {any} */ e) => e?.focus()} onClick=${() => setAsking(false)}>Let it run</button><button class="button stop" onClick=${() => { setAsking(false); tried(() => command({ type: "stop_run", runId })); }}>Stop</button>`
+      : working ? html`<button class="button stop" onClick=${() => setAsking(true)}>Stop</button>`
+      : ["error", "cancelled"].includes(status) && html`<button class="button" onClick=${resume}>Resume</button>`}
+      <a class="button plain" href=${`/runs/${encodeURIComponent(runId)}/events.jsonl`} download=${`${shortId(runId)}.jsonl`} target="_blank">Log as JSONL</a></span>
+    ${failed && html`<p class="bad" role="alert">${shown(failed)}</p>`}</header>`;
+}
+
+/** @param {{ model: RunModel, version: number }} props */
+function Agents({ model }) {
+  return html`<section class="section"><h2>Agents</h2><div class="agents">${[...model.agents.values()].map((agent) => {
+    const share = agent.window ? agent.context / agent.window : 0;
+    return html`<div key=${agent.name}><p><span class="cut">${shown(agent.name)}</span><span class="figure">${tokens(agent.input)} in</span><span class="figure">${tokens(agent.output)} out</span></p>
+      <svg class=${`meter${share >= 0.75 ? " high" : ""}`} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.min(100, share * 100)} height="4" /></svg>
+      <p class="quiet"><span class="cut">${shown(agent.model)}</span><span>${agent.window ? `${Math.round(share * 100)} % of context` : ""}</span></p></div>`;
+  })}</div></section>`;
+}
+
+/** Files the run's tools wrote. @param {{ model: RunModel, version: number }} props */
+function Changed({ model }) {
+  /** @type {Map<string, [number, number]>} */
+  const files = new Map();
+  for (const entry of model.entries) {
+    if (entry.kind !== "tool" || entry.failed || !entry.args || typeof entry.args !== "object") continue;
+    const lines = changeOf(entry.tool ?? "", entry.args);
+    const name = entry.args.path ?? entry.args.file_path;
+    if (!lines || typeof name !== "string") continue;
+    const [added, removed] = files.get(name) ?? [0, 0];
+    files.set(name, [added + lines.filter((each) => each.kind === "add").length, removed + lines.filter((each) => each.kind === "del").length]);
+  }
+  if (!files.size) return null;
+  return html`<section class="changed" aria-label="Changed files"><h2>Changed <span class="quiet">${files.size} file${files.size === 1 ? "" : "s"}</span></h2>
+    <ul>${[...files].map(([name, [added, removed]]) => html`<li key=${name}><button class="cut mono" onClick=${() => show(name)}>${shown(name)}</button><span class="good">+${added}</span> <span class="bad">−${removed}</span></li>`)}</ul></section>`;
+}
+
+/** Bring a file's last change into view. @param {string} name */
+function show(name) {
+  const found = [...document.querySelectorAll(".entry.tool .fold code")].filter((each) => each.textContent === name).at(-1);
+  found?.closest(".entry")?.scrollIntoView({ block: "center" });
+}
+
+const modes = signal("call");
+
+/** @param {{ runId: string, model: RunModel, version: number, field: any }} props */
+function Steer({ runId, model, field }) {
+  const [text, setText] = useState("");
+  const [failed, setFailed] = useState("");
+  if (model.endedAt || model.status !== "running") return null;
+  /** @param {Event} event */
+  const send = async (event) => {
+    event.preventDefault();
+    if (!text.trim()) return;
+    try {
+      await command({ type: "steer_run", runId, text, mode: modes.value });
+      setText("");
+      setFailed("");
+    } catch (error) {
+      setFailed(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return html`<form class="steer" onSubmit=${send}><input ref=${field} class="field" aria-label="Steer the run" placeholder="Steer: read before the next step" value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
+    <select class="field" aria-label="When" value=${modes.value} onChange=${(/** @type {any} */ e) => (modes.value = e.target.value)}><option value="call">next step</option><option value="steer">as soon as possible</option></select>
+    <button class="button" disabled=${!text.trim()}>Send <kbd>Enter</kbd></button>${failed && html`<span class="bad" role="alert">${shown(failed)}</span>`}</form>`;
+}
+
+

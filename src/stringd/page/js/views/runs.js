@@ -1,0 +1,121 @@
+/** Every run, and a form that starts one. */
+import { html, signal, useEffect, useState } from "../html.js";
+import { listen, runs as live } from "../feed.js";
+import { Mark, runState } from "../parts/mark.js";
+import { promptsOf } from "../parts/rows.js";
+import { go, query, setQuery, to } from "../route.js";
+import { ask, tell } from "../runs_socket.js";
+import { firstLine, shortId, shown } from "../text.js";
+import { Age, clock, now } from "../time.js";
+
+const stored = signal(/** @type {any[]} */ ([]));
+const failure = signal("");
+const FILTERS = /** @type {[string, (run: any) => boolean][]} */ ([
+  ["All", () => true],
+  ["Live", (run) => ["running", "pending"].includes(run.status)],
+  ["Failed", (run) => run.status === "error"],
+  ["Done", (run) => run.status === "completed"],
+]);
+const SHOWN = 200;
+
+async function look() {
+  try {
+    stored.value = (await ask({ type: "list_runs" })).runs;
+    failure.value = "";
+  } catch (error) {
+    failure.value = error instanceof Error ? error.message : String(error);
+  }
+}
+
+export const runsKeys = /** @type {[string, string][]} */ ([["/", "search"], ["?", "keys"]]);
+
+export function Runs() {
+  useEffect(() => {
+    look();
+    return listen((event) => event.kind === "run.state" && event.status !== "running" && look());
+  }, []);
+  const known = new Map(stored.value.map((run) => [run.runId, run]));
+  for (const run of live.value.values()) known.set(run.runId, { ...known.get(run.runId), ...run });
+  const wanted = (query.value.get("q") ?? "").toLowerCase();
+  const show = query.value.get("show") ?? "All";
+  const fits = FILTERS.find(([name]) => name === show)?.[1] ?? (() => true);
+  const all = [...known.values()].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
+  const found = all.filter((run) => fits(run) && (!wanted || `${run.strategyName} ${run.runId} ${run.cwd ?? ""} ${run.error ?? ""}`.toLowerCase().includes(wanted)));
+  return html`<div class="split"><section aria-labelledby="runs-title">
+      <header class="head"><h1 id="runs-title">Runs</h1><span class="quiet">${all.length}</span>
+        <input class="field" type="search" placeholder="Filter by name, id, folder" aria-label="Filter runs" value=${query.value.get("q") ?? ""} onInput=${(/** @type {any} */ e) => setQuery("q", e.target.value)} />
+        <div class="choice" role="group" aria-label="Show">${FILTERS.map(([name, test]) => html`<button aria-pressed=${show === name} onClick=${() => setQuery("show", name === "All" ? null : name)}>${name} ${all.filter(test).length}</button>`)}</div></header>
+      ${failure.value && html`<p class="bad pad" role="alert">${shown(failure.value)}</p>`}
+      <div class="scroll">${found.length ? html`<${Table} runs=${found.slice(0, SHOWN)} />` : html`<${Empty} filtered=${all.length > 0} />`}
+        ${found.length > SHOWN && html`<p class="quiet pad">${found.length - SHOWN} older ones are not shown; filter to find them.</p>`}</div>
+    </section><aside aria-label="Start a run"><${Start} /></aside></div>`;
+}
+
+/** @param {{ filtered: boolean }} props */
+function Empty({ filtered }) {
+  return html`<div class="empty"><h2>${filtered ? "No run is like that." : "No run yet."}</h2><p>${filtered ? "Another filter may find it." : "A run is a strategy at work: agents that take steps, ask you, and leave a record that survives a crash."}</p>
+    ${!filtered && html`<ul><li>Choose a strategy at the right, or type <code>stringd run hello</code></li></ul>`}</div>`;
+}
+
+/** @param {{ runs: any[] }} props */
+function Table({ runs }) {
+  return html`<table class="table"><thead><tr><th>state</th><th>run</th><th class="wide">folder</th><th class="wide">last</th><th class="figure">took</th><th class="figure">began</th></tr></thead>
+    <tbody>${runs.map((run) => {
+      const asked = promptsOf(run.runId);
+      const [mark, word] = runState(run.status, asked.length > 0);
+      const end = run.completedAt ? Date.parse(run.completedAt) : now.value;
+      return html`<tr key=${run.runId} onClick=${() => go(to("run", run.runId))}>
+        <td><${Mark} of=${mark} /> <span class=${mark === "failed" ? "bad" : mark === "waits" ? "you" : ""}>${word}</span></td>
+        <td><a href=${to("run", run.runId)}>${shown(run.strategyName)}</a> <span class="quiet">${shortId(run.runId)}</span></td>
+        <td class="wide mono cut">${shown(run.cwd ?? "").replace(/^.*(?=\/[^/]+\/[^/]+$)/, "…")}</td>
+        <td class="wide cut quiet">${run.damage ? html`<span class="bad">${shown(run.damage)}</span>` : firstLine(run.error || run.result || run.step || "")}</td>
+        <td class="figure">${clock(end - Date.parse(run.startedAt))}</td><td class="figure"><${Age} at=${run.startedAt} /></td></tr>`;
+    })}</tbody></table>`;
+}
+
+function Start() {
+  const [offers, setOffers] = useState(/** @type {any[]} */ ([]));
+  const [warnings, setWarnings] = useState(/** @type {any[]} */ ([]));
+  const [path, setPath] = useState("");
+  const [input, setInput] = useState("");
+  const [folder, setFolder] = useState(localStorage.getItem("folder") ?? "");
+  const [failed, setFailed] = useState("");
+  const [starting, setStarting] = useState(false);
+  useEffect(() => {
+    let current = true;
+    ask({ type: "discover_strategies", ...(folder ? { cwd: folder } : {}) }).then((found) => {
+      if (!current) return;
+      setOffers(found.strategies);
+      setWarnings(found.warnings);
+      setFailed("");
+    }).catch((error) => current && setFailed(error.message));
+    return () => { current = false; };
+  }, [folder]);
+  const chosen = offers.find((each) => each.path === path) ?? offers[0];
+  /** @param {Event} event */
+  const start = async (event) => {
+    event.preventDefault();
+    if (!chosen || starting) return;
+    setStarting(true);
+    setFailed("");
+    try {
+      const prepared = await ask({
+        type: "prepare_run", strategyPath: chosen.path, ...(folder ? { cwd: folder } : {}), ...(chosen.manifestPath ? { manifestPath: chosen.manifestPath } : {}),
+      });
+      await tell({ type: "start_run", runId: prepared.runId, input });
+      go(to("run", prepared.runId ?? ""));
+    } catch (error) {
+      setFailed(error instanceof Error ? error.message : String(error));
+    } finally {
+      setStarting(false);
+    }
+  };
+  return html`<form class="start" onSubmit=${start}><h2>Start a run</h2>
+    <label>Strategy<select class="field" value=${chosen?.path} onChange=${(/** @type {any} */ e) => setPath(e.target.value)}>${offers.map((each) => html`<option value=${each.path}>${shown(each.label || each.name)}</option>`)}</select></label>
+    ${chosen?.description && html`<p class="quiet">${shown(chosen.description)}</p>`}
+    <label>Folder<input class="field" placeholder="where the daemon was started" value=${folder} onChange=${(/** @type {any} */ e) => { setFolder(e.target.value.trim()); localStorage.setItem("folder", e.target.value.trim()); }} /></label>
+    <label>Input<textarea class="field" rows="5" placeholder="What shall it do?" value=${input} onInput=${(/** @type {any} */ e) => setInput(e.target.value)}></textarea></label>
+    <p><button class="button yes" disabled=${!chosen || starting}>${starting ? "Starting" : "Start"}</button></p>
+    ${failed && html`<p class="bad" role="alert">${shown(failed)}</p>`}
+    ${warnings.map((each) => html`<p class="quiet"><code>${shown(each.path)}</code>: ${shown(each.reason)}</p>`)}</form>`;
+}

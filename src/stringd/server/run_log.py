@@ -1,0 +1,44 @@
+"""`GET /runs/<id>/events.jsonl`: everything a run has said, a JSON object a line."""
+
+import asyncio
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from stringd.server.http.messages import (
+    CORS_HEADERS,
+    ClientGone,
+    HttpError,
+    HttpRequest,
+    HttpResponse,
+)
+
+if TYPE_CHECKING:
+    from stringd.server.runs import RunsEndpoint
+
+PATH: Final = "/runs/"
+END: Final = "/events.jsonl"
+SLICE_FRAMES: Final = 1_000
+
+_HEAD: Final = b"Content-Type: application/x-ndjson\r\nCache-Control: no-store\r\n" + CORS_HEADERS
+
+
+class RunLog:
+    """Streams the broadcasts of a run, live or long ended, at the reader's pace."""
+
+    def __init__(self, runs: "RunsEndpoint") -> None:
+        self._runs = runs
+
+    async def __call__(self, request: HttpRequest) -> HttpResponse:
+        run_id = unquote(request.path.removeprefix(PATH).removesuffix(END))
+        service = await self._runs.service()
+        frames = await asyncio.to_thread(service.frames, run_id)
+        if frames is None:
+            raise HttpError(404, f"Run not found: {run_id}")
+        left = request.peer.left()
+        request.peer.stream(_HEAD)
+        while piece := await asyncio.to_thread(lambda: list(islice(frames, SLICE_FRAMES))):
+            if left.done():
+                raise ClientGone
+            await request.peer.write(b"".join(b"%b\n" % frame for frame in piece))
+        return HttpResponse(200, b"", b"")
