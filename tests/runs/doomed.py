@@ -19,7 +19,12 @@ def die() -> NoReturn:
 
 
 def doom(kind: str, number: int, moment: str) -> None:
-    written, left = FileRunStore.append, number
+    for name in ("append", "end"):
+        doom_method(name, kind, number, moment)
+
+
+def doom_method(name: str, kind: str, number: int, moment: str) -> None:
+    written, left = getattr(FileRunStore, name), number
 
     def append(store: FileRunStore, run_id: str, event: TimelineEvent) -> None:
         nonlocal left
@@ -34,7 +39,7 @@ def doom(kind: str, number: int, moment: str) -> None:
             written(store, run_id, event)
         die()
 
-    setattr(FileRunStore, "append", append)  # noqa: B010  # a method of our own
+    setattr(FileRunStore, name, append)
 
 
 if __name__ == "__main__":

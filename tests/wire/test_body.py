@@ -53,3 +53,16 @@ def test_lists_hold_only_strings() -> None:
     for wrong in ("x", [1], {"x": 1}):
         with pytest.raises(BodyError, match=r"^a must be an array of strings$"):
             JsonObject({"a": wrong}).texts("a")
+
+
+def test_half_a_character_is_read_as_a_replacement() -> None:
+    body = rb'{"cmd":"/open \ud83dx","topic":"a"}'
+    taken = parse_exec_body(body)
+    assert taken is not None
+    assert (taken.cmd, taken.topic) == ("/open \ufffdx", "a")
+    fields = parse_object(body)
+    assert fields is not None
+    assert fields.text("cmd") == "/open \ufffdx"
+    assert parse_object(rb'{"cmd":"\ud83d') is None
+    with pytest.raises(BodyError, match="topic"):
+        parse_exec_body(rb'{"cmd":"\ud83d","topic":5}')

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stringd.wire.runs import Refusal, decode_request, encode
 from stringd.wire.runs import messages as m
 from stringd.wire.runs.codec import decode_message
-from stringd.wire.runs.requests import ClientMessage
+from stringd.wire.runs.requests import ClientMessage, StartRun
 from stringd.wire.runs.types import Usage
 from tests.requirements import proves
 
@@ -170,6 +170,20 @@ def test_a_refused_frame_echoes_its_request_id_whatever_it_is(request_id: Any) -
 def test_the_daemon_knows_exactly_the_protocols_requests_and_some_of_its_own() -> None:
     tags = [kind.__struct_config__.tag for kind in get_args(ClientMessage)]
     assert tags == [*KNOWN, "get_timeline", "delete_run", "discover_strategies"]
+
+
+@pytest.mark.parametrize("form", [str, str.encode])
+def test_half_a_character_is_replaced_and_the_request_taken(form: Any) -> None:
+    frame = r'{"type":"start_run","runId":"r","requestId":"7","input":"hi \ud83dx \ud83d\ude00"}'
+    taken = decode_request(form(frame))
+    assert isinstance(taken, StartRun)
+    assert (taken.input, taken.request_id) == ("hi \ufffdx \U0001f600", "7")
+
+
+def test_a_refused_frame_with_half_a_character_echoes_its_request_id() -> None:
+    refused = decode_request(r'{"type":"start_run","requestId":"7","input":"\ud83d"}')
+    assert isinstance(refused, Refusal)
+    assert (refused.code, refused.request_id) == ("VALIDATION_ERROR", "7")
 
 
 def test_unknown_keys_are_ignored() -> None:

@@ -1,6 +1,11 @@
-"""Reading JSON request bodies: strings are trimmed, wrong types are named."""
+"""Reading JSON request bodies: strings are trimmed, wrong types are named.
+
+Half a character, as `\\ud83d` alone, is read as `�`.
+"""
 
 import msgspec
+
+from stringd.formats.surrogates import without_lone_escapes
 
 _decode = msgspec.json.Decoder().decode
 
@@ -73,6 +78,9 @@ def parse_exec_body(body: bytes) -> ExecBody | None:
     try:
         return _decode_exec(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        whole = without_lone_escapes(body)
+        if whole != body:
+            return parse_exec_body(whole)
         fields = parse_object(body)
     if fields is None:
         return None
@@ -86,5 +94,6 @@ def parse_object(body: bytes) -> JsonObject | None:
     try:
         value = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+        whole = without_lone_escapes(body)
+        return parse_object(whole) if whole != body else None
     return JsonObject(value) if isinstance(value, dict) else None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stringd.runs.agents.tool_calls import as_object
 from stringd.runs.models.port import (
     Finished,
     ModelEvent,
@@ -183,3 +184,16 @@ async def test_a_registered_double_answers_for_its_exact_name(tmp_path: Path) ->
         assert override["type"] == "run_prepared"
         await watcher.send("start_run", runId="o", input="hey")
         assert (await watcher.ended())["result"] == "hey"
+
+
+async def test_half_a_character_in_a_message_stops_nothing(tmp_path: Path) -> None:
+    source = strategy(sequential("a"), a=scripted("{message}"))
+    async with serving(tmp_path) as server:
+        watcher = await server.watcher()
+        await watcher.ask("prepare_run", runId="r", strategyPath=str(server.strategy(source)))
+        await watcher.socket.send(r'{"type":"start_run","runId":"r","input":"hi \ud83dx"}')
+        assert (await watcher.ended())["result"] == "hi \ufffdx"
+
+
+def test_arguments_may_hold_half_a_character() -> None:
+    assert as_object(r'{"a": "\ud83d"}') == {"a": "\ufffd"}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from stringd.formats.surrogates import without_lone_escapes
 from stringd.runs.agents.agent import AgentTurn
 from stringd.runs.agents.together import Work, together
 from stringd.runs.errors import ExecutionError
@@ -203,7 +204,9 @@ def decoded(args: str) -> Any:
     try:
         return msgspec.json.decode(args)
     except (msgspec.DecodeError, RecursionError):
-        return args
+        raw = args.encode("utf-8", "replace")
+        whole = without_lone_escapes(raw)
+        return args if whole == raw else decoded(whole.decode())
 
 
 def as_object(args: str) -> Mapping[str, Any] | None:

@@ -149,6 +149,12 @@ class Run:
         self._observer.said(self.strategy_name, self.status, message)
         return raw
 
+    def recall(self, message: Broadcast) -> None:
+        """Number and keep a broadcast of an earlier life, for those who ask what was."""
+        following, self.subscribers = self.subscribers, {}
+        self.publish(message)
+        self.subscribers = following
+
     def observe(self, message: Broadcast) -> None:
         """Publish an event of the running segment; once it has ended, late ones are dropped."""
         if self.status == "running":

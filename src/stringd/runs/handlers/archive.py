@@ -10,6 +10,7 @@ from stringd.runs.engine.observer import RunObserver
 from stringd.runs.errors import PrepareError, RefusedError
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import ConnectedClient
+from stringd.runs.handlers.endings import untold_ending
 from stringd.runs.record.events import AnyEvent, PromptAsked
 from stringd.runs.record.resume import read_journal
 from stringd.runs.record.store import RunStore, check_run_id
@@ -47,7 +48,7 @@ class RunArchive:
             run=seen,
             conversation=conversation(events),
             waiting=[_waiting(each) for each in read_journal(events).unanswered],
-            result=await asyncio.to_thread(self._result, seen),
+            result=await self._result(seen),
             error=last_error(events) or UNSET,
         )
 
@@ -69,15 +70,15 @@ class RunArchive:
         self._observer.deleted(run_id)
         return messages.RunDeleted(run_id=run_id)
 
-    def _result(self, run: RunOverview) -> str | UnsetType:
+    async def _result(self, run: RunOverview) -> str | UnsetType:
         """What the last broadcast says; a run of another daemon may have none."""
         if run.status != "completed":
             return UNSET
-        for _, frame in self._store.broadcasts(run.run_id, self._store.last_seq(run.run_id)):
-            last = decode_message(frame)
-            if isinstance(last, messages.StrategyCompleted):
-                return last.result
-        return UNSET
+        frame = await asyncio.to_thread(self._store.last_frame, run.run_id)
+        last = decode_message(frame) if frame is not None else None
+        if not isinstance(last, messages.StrategyCompleted):
+            last = await untold_ending(self._store, run.run_id)
+        return last.result if isinstance(last, messages.StrategyCompleted) else UNSET
 
     async def _events(self, run_id: str) -> list[AnyEvent]:
         try:

@@ -13,6 +13,7 @@ from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import PrepareError
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.handlers.client import ConnectedClient
+from stringd.runs.handlers.endings import untold_ending
 from stringd.runs.handlers.subscriptions import follow, join, leave
 from stringd.runs.mcp.servers import RunServers
 from stringd.runs.record.store import check_run_id
@@ -68,6 +69,8 @@ class Preparation:
         followed = run_id in client.runs
         follow(run, client)
         try:
+            if seq and earlier is None:
+                await self._tell_ending(run)
             prepared = await asyncio.to_thread(
                 prepare, request, run_id, self._config, self._store, in_memory=earlier is not None
             )
@@ -84,6 +87,12 @@ class Preparation:
             raise
         observer.prepared(run_id, run.strategy_name)
         client.reply(_prepared_message(run, prepared, request.request_id))
+
+    async def _tell_ending(self, run: Run) -> None:
+        """A daemon killed after it recorded an ending has told it to nobody."""
+        ending = await untold_ending(self._store, run.id)
+        if ending is not None:
+            run.recall(ending)
 
     async def _connect(self, run: Run, prepared: Prepared) -> None:
         """Connect to the MCP servers its agents name; one that fails is only reported."""

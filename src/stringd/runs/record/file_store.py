@@ -160,6 +160,10 @@ class FileRunStore:
         last = _last_frame(self._broadcasts(run_id))
         return last[0] if last else 0
 
+    def last_frame(self, run_id: str) -> bytes | None:
+        last = _last_frame(self._broadcasts(run_id))
+        return last[1] if last else None
+
     def overviews(self, unchanged_since: float | None = None) -> list[RunOverview]:
         """All of them; those of files that changed since a moment are as they were read before."""
         found = (self._overview(path, unchanged_since) for path in self._directory.glob("*.jsonl"))

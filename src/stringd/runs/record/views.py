@@ -71,6 +71,12 @@ def last_error(events: Sequence[AnyEvent]) -> ErrorInfo | None:
     return ended.error or None if isinstance(ended, RunCompleted) else None
 
 
+def last_ending(events: Sequence[AnyEvent]) -> RunCompleted | None:
+    """How the latest segment ended, when it did so by itself."""
+    last = next((e for e in reversed(events) if isinstance(e, RunCompleted | RunStarted)), None)
+    return last if isinstance(last, RunCompleted) and not last.interrupted else None
+
+
 def conversation(events: Sequence[AnyEvent]) -> ConversationHistory:
     """What was said, in order, with each human input before the call it led to."""
     history = ConversationHistory(records=[], retention_events=[], inputs=[])

@@ -75,7 +75,7 @@ def _strategy(source: StrategySource, prompts: "_Prompts") -> d.Strategy:
         version=raw["version"],
         path=source.path,
         agents={name: _agent(name, agent, prompts) for name, agent in raw["agents"].items()},
-        flow=_flow(raw["flow"]),
+        flow=flow_of(raw["flow"]),
         flow_tree=msgspec.Raw(msgspec.json.encode(raw["flow"])),
         source=raw,
         mcp_servers=raw.get("mcpServers", {}),
@@ -199,10 +199,11 @@ def _retention(raw: Mapping[str, Any]) -> d.RetentionRule:
 
 
 def _step(raw: Mapping[str, Any]) -> d.Step:
-    return d.AgentStep(raw["agent"]) if "agent" in raw else _flow(raw)
+    return d.AgentStep(raw["agent"]) if "agent" in raw else flow_of(raw)
 
 
-def _flow(raw: Mapping[str, Any]) -> d.FlowDefinition:
+def flow_of(raw: Mapping[str, Any]) -> d.FlowDefinition:
+    """The flow a valid file describes. Raises `LookupError`, `TypeError` or `ValueError` else."""
     name, steps = raw["name"], tuple(_step(step) for step in raw["steps"])
     match raw["type"]:
         case "sequential":

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, inspect
 
 from stringd.formats import shapes
+from stringd.formats.surrogates import without_lone_escapes
 from stringd.wire.runs.messages import DaemonMessage, Message
 from stringd.wire.runs.requests import NEITHER_ID_NOR_PATH, ClientMessage, PrepareRun, RunsRequest
 
@@ -30,7 +31,10 @@ def decode_request(frame: str | bytes) -> ClientMessage | Refusal:
     try:
         return _requests.decode(frame)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return _explain(frame)
+        raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
+        # Clients cut texts inside a character; the half that is left is no reason to refuse.
+        whole = without_lone_escapes(raw)
+        return _explain(frame) if whole == raw else decode_request(whole)
 
 
 def decode_message(frame: str | bytes) -> DaemonMessage:
