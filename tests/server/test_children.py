@@ -257,6 +257,32 @@ def test_a_daemon_of_a_childs_own_is_the_childs(tmp_path: Path) -> None:
         assert "FORBIDDEN" not in json.loads(told)
 
 
+@proves("TRUST-12")
+@pytest.mark.parametrize(
+    "wanted", [{"allowed_paths": ["/etc"]}, {"home": "/"}, {"overwrite_guard": False}]
+)
+def test_a_child_does_not_widen_what_a_user_may_reach(
+    served: tuple[Daemon, int, User], tmp_path: Path, wanted: Json
+) -> None:
+    daemon, _, user = served
+    before = request(daemon.port, "GET", "/users").json
+    body = {"id": user.id, "home": str(user.home), **wanted}
+    script = tmp_path / "child.py"
+    script.write_text(
+        "import http.client\n"
+        f"connection = http.client.HTTPConnection('127.0.0.1', {daemon.port})\n"
+        f"connection.request('POST', '/users', {json.dumps(body)!r}, "
+        "{'Content-Type': 'application/json'})\n"
+        "print(connection.getresponse().read().decode())\n",
+        encoding="utf-8",
+    )
+    _, told = user.exec(f"/exec {sys.executable} {script}")
+    assert "is not changed by a program that this daemon started" in told
+    assert request(daemon.port, "GET", "/users").json == before
+    if "home" not in wanted:
+        assert request(daemon.port, "POST", "/users", body).status == 200
+
+
 def test_a_child_may_stop_the_daemon(tmp_path: Path) -> None:
     """The protocol page leaves that open to every program of the account."""
     with Daemon(tmp_path) as daemon:

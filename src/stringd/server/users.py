@@ -1,13 +1,15 @@
 """`/users`: registering, listing and removing users. Later clients call them `/agents`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, UnsetType
 
 from stringd.client import daemon
-from stringd.runtime.topics.users import Preferences
+from stringd.runtime.topics.users import Preferences, User
 from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
+from stringd.server.pages import speaker_of
 from stringd.system.files import make_private_directory
 from stringd.wire.body import BodyError, JsonObject, parse_object
 
@@ -47,6 +49,9 @@ class UserEndpoints:
             wants = Preferences(_choice(fields, "diffs"), _choice(fields, "overwrite_guard"))
         except BodyError as error:
             raise HttpError(400, str(error)) from error
+        known = self._runtime.topics.users.get(user_id)
+        if known is not None and _widens(known, home, allowed, wants):
+            await _require_owner(request, user_id)
         registration, stale = self._runtime.topics.register(user_id, home, allowed, wants)
         if registration.moved:
             await self._runtime.topics.discard(user_id, stale)
@@ -75,6 +80,23 @@ class UserEndpoints:
         if not home.startswith("/") or "\0" in home:
             raise BodyError("home must be an absolute path")
         return home
+
+
+def _widens(known: User, home: str, allowed: Sequence[str] | None, wants: Preferences) -> bool:
+    """Whether a user would reach or replace more than before."""
+    added = set(allowed or ()) - set(known.allowed_paths)
+    return home != known.home or bool(added) or wants.overwrite_guard is False
+
+
+async def _require_owner(request: HttpRequest, user_id: str) -> None:
+    """Refuse what the daemon itself started. Raises `HttpError`."""
+    speaker = speaker_of(request.peer.visitor, request.headers)
+    if speaker is not None and await speaker.outsider() is None:
+        raise HttpError(
+            403,
+            f"Forbidden: what user {user_id} may reach is not changed by a program that this "
+            "daemon started. Type it in a terminal of your own.",
+        )
 
 
 def body_fields(request: HttpRequest) -> JsonObject:
