@@ -1,6 +1,7 @@
 """What an MCP server may send: counted on a clock of our own."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -64,33 +65,30 @@ def result(value: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "result": value}).encode()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "x" * (MAX_MESSAGE_BYTES - 100),
-        '{"a": [1, 2, 3]}, ' * 100_000,
-        '"\\' * 400_000,
-        [1] * (MAX_VALUES - 10),
-        {str(number): "text, more [text]" for number in range(MAX_VALUES // 3)},
-    ],
-    ids=["text", "JSON in text", "escapes", "numbers", "fields"],
-)
-def test_honest_answers_pass(value: object) -> None:
-    check_message(result(value))
+HONEST: dict[str, Callable[[], object]] = {
+    "text": lambda: "x" * (MAX_MESSAGE_BYTES - 100),
+    "JSON in text": lambda: '{"a": [1, 2, 3]}, ' * 100_000,
+    "escapes": lambda: '"\\' * 400_000,
+    "numbers": lambda: [1] * (MAX_VALUES - 10),
+    "fields": lambda: {str(each): "text, more [text]" for each in range(MAX_VALUES // 3)},
+}
+FLOODS: dict[str, Callable[[], bytes]] = {
+    "large": lambda: result("x" * MAX_MESSAGE_BYTES),
+    "numbers": lambda: result([1] * 200_000),
+    "texts": lambda: result(["text"] * 200_000),
+    "lists": lambda: result([[]] * 200_000),
+    "fields": lambda: result({str(number): None for number in range(200_000)}),
+    "depth": lambda: b"[" * 300_000,
+}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        result("x" * MAX_MESSAGE_BYTES),
-        result([1] * 200_000),
-        result(["text"] * 200_000),
-        result([[]] * 200_000),
-        result({str(number): None for number in range(200_000)}),
-        b"[" * 300_000,
-    ],
-    ids=["large", "numbers", "texts", "lists", "fields", "depth"],
-)
-def test_what_takes_long_to_parse_does_not(line: bytes) -> None:
+@pytest.mark.parametrize("value", HONEST.values(), ids=HONEST)
+def test_honest_answers_pass(value: Callable[[], object]) -> None:
+    check_message(result(value()))
+
+
+@pytest.mark.parametrize("line", FLOODS.values(), ids=FLOODS)
+def test_what_takes_long_to_parse_does_not(line: Callable[[], bytes]) -> None:
+    sent = line()
     with pytest.raises(FloodError):
-        check_message(line)
+        check_message(sent)
