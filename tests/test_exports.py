@@ -21,8 +21,8 @@ PUBLIC = {
 }
 ROOMS = {
     "stringd.runs": (
-        "DaemonPorts Denied FileRunStore Offer RunLimits RunService RunsConfig StringQuestions "
-        "ToolFailure WebFormat check_strategy offer_of"
+        "DaemonPorts DecidedBy Denied FileRunStore Offer RunLimits RunObserver RunService "
+        "RunsConfig StringQuestions ToolFailure WebFormat check_strategy offer_of"
     ),
 }
 

@@ -92,7 +92,7 @@ def test_names_of_strangers_cannot_pose_as_our_own_words(daemon: Daemon, clone: 
 def test_a_clone_is_named_and_not_used_until_it_is_trusted(daemon: Daemon, clone: Clone) -> None:
     line = f"stringd trust {clone.root}"
     listed = stringd(daemon, clone.root, "strategies")
-    assert "plain" not in listed.stdout.split("!")[0]
+    assert "plain" not in listed.stdout.split("!")[0].split()
     assert line in listed.stdout
     done = stringd(daemon, clone.root, "run", "plain")
     assert done.returncode == 1

@@ -8,9 +8,14 @@ import termios
 import time
 import tty
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from stringd.cli.streams import TypedLine
+
+class TypedLine(NamedTuple):
+    """A line, and when its first key was pressed, by the monotonic clock."""
+
+    text: str
+    began: float
 
 
 class LineEditor:

@@ -2,19 +2,9 @@
 
 import os
 import sys
-from typing import Final, NamedTuple
 
-_TURNING: Final = frozenset(
-    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-)
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters by which text is shown in another order than it has."""
-
-
-class TypedLine(NamedTuple):
-    """A line, and when its first key was pressed, by the monotonic clock."""
-
-    text: str
-    began: float
 
 
 def secure_streams() -> None:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
+from stringd.cli.keys import TypedLine
 from stringd.cli.runs.plain_view import RunView
 from stringd.cli.runs.state import Prompt, RunState
-from stringd.cli.streams import TypedLine
 from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import UNSET
 
+from stringd.cli.keys import TypedLine
 from stringd.cli.runs.common import (
     add_port,
     daemon_port,
@@ -23,7 +24,7 @@ from stringd.cli.runs.common import (
 from stringd.cli.runs.follow import BEGIN, LEFT, ReadLine, RunFollower
 from stringd.cli.runs.plain_view import JsonView, PlainView, RunView
 from stringd.cli.runs.state import RunState
-from stringd.cli.streams import TypedLine, visible
+from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient, UnreachableError
 from stringd.wire.runs import messages as m
