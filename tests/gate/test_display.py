@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.gate.characters import cells, is_clean, is_visible
+from stringd.gate.characters import cells, is_clean, is_visible, turns
 from stringd.gate.display import (
     Span,
     Style,
@@ -114,6 +114,19 @@ def _read_escaped(text: str, at: int) -> tuple[str, int]:
 def test_a_shown_pipeline_can_be_read_back_exactly(pipeline: list[list[str]]) -> None:
     """So rendering is injective: no two pipelines share a picture."""
     assert unquote(pipeline_text(pipeline)) == pipeline
+
+
+@proves("GATE-ASK-06")
+@given(st.lists(words, min_size=1, max_size=4))
+def test_no_command_holds_letters_that_a_terminal_may_reorder(stage: list[str]) -> None:
+    assert not any(turns(each) for each in pipeline_text([stage]))
+
+
+@proves("GATE-ASK-06")
+def test_arguments_between_letters_read_from_the_right_keep_their_order() -> None:
+    shown = pipeline_text([["cp", "\u05d0", "1", "2", "\u05d1"]])
+    assert shown == "cp $'\\u{05d0}' 1 2 $'\\u{05d1}'"
+    assert pipeline_text([["echo", "\u00fc\u4e2d"]]) == "echo '\u00fc\u4e2d'"
 
 
 @proves("GATE-ASK-06")

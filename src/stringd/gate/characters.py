@@ -101,6 +101,14 @@ def _script(character: str) -> str:
     return "CJK" if name in ("CJK", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC", "BOPOMOFO") else name
 
 
+@cache
+def turns(character: str) -> bool:
+    """Whether terminals may show what is around this character in another order."""
+    import unicodedata  # see above
+
+    return unicodedata.bidirectional(character) in ("R", "AL", "AN", "RLE", "RLO", "RLI")
+
+
 def cells(character: str) -> int:
     """How many terminal columns a visible character may take at most.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Final, NamedTuple, NewType
 
-from stringd.gate.characters import cells, deceives, is_visible
+from stringd.gate.characters import cells, deceives, is_visible, turns
 
 Painted = NewType("Painted", str)
 
@@ -47,6 +47,17 @@ def render(text: str) -> str:
     return "".join(character if is_visible(character) else _number(character) for character in text)
 
 
+def in_order(text: str) -> str:
+    """Rendered text that every terminal shows in the order it has.
+
+    Letters that are read from right to left are written by number: with two of them a terminal may
+    exchange what is between them, and so one argument of a command for another.
+    """
+    if text.isascii():
+        return render(text)
+    return "".join(_number(each) if turns(each) else render(each) for each in text)
+
+
 def paint(lines: Iterable[Line], *, colour: bool) -> Painted:
     """Lines ready for the terminal, each ended by a newline."""
     return Painted("".join(f"{_paint_line(each, colour)}\n" for each in lines))
@@ -77,10 +88,10 @@ def quote(word: str) -> str:
     """
     if word and word.isascii() and all(c.isalnum() or c in "-_/.:,@%+=" for c in word):
         return word
-    if all(map(is_visible, word)):
+    if all(is_visible(each) and (each.isascii() or not turns(each)) for each in word):
         return "'" + word.replace("'", "'\\''") + "'"
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")
-    return f"$'{render(escaped)}'"
+    return f"$'{in_order(escaped)}'"
 
 
 def command_words(stage: Iterable[str]) -> list[str]:

@@ -23,6 +23,7 @@ from stringd.gate.display import (
     command_words,
     fitted,
     flagged,
+    in_order,
     labelled,
     line,
     pipeline_text,
@@ -292,7 +293,7 @@ def _resolution(label: str, program: ShownProgram, columns: int) -> Sequence[Lin
 
 
 def _path(path: str) -> str:
-    return render(path) + ("" if path.isascii() else NON_ASCII_FLAG)
+    return in_order(path) + ("" if path.isascii() else NON_ASCII_FLAG)
 
 
 def _code_points(text: str) -> Iterator[Line]:
