@@ -1,5 +1,5 @@
 /** What was said, thought and done in a run, the newest at the end. */
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { html, useLayoutEffect, useRef, useState } from "../html.js";
 import { waiting } from "../feed.js";
 import { Markdown } from "../markdown.js";
 import { promptKey } from "../prompts.js";
