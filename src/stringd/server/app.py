@@ -15,6 +15,7 @@ from stringd.server.describe import describe
 from stringd.server.exec import ExecEndpoint, named_user, require_user
 from stringd.server.feed.endpoint import FeedEndpoint
 from stringd.server.feed.observation import Observation
+from stringd.server.gate_log import GateLog
 from stringd.server.guard import RequestGuard, own_pages
 from stringd.server.http.messages import (
     ClientGone,
@@ -101,6 +102,7 @@ class App:
             ("DELETE", "/sessions"): self._sessions.delete,
             ("GET", "/events"): FeedEndpoint(self.watch.feed),
             ("GET", "/overview"): self.watch.overview,
+            ("GET", "/gate/audit"): GateLog(audit_log()),
             ("POST", "/shutdown"): self._shutdown,
         }
         self._page = PageFiles()

@@ -5,6 +5,7 @@ import { Gone, Navigation, Status } from "./parts/frame.js";
 import { Overlays } from "./parts/palette.js";
 import { wanted } from "./prompts.js";
 import { path, to } from "./route.js";
+import { Gate, gateKeys } from "./views/gate.js";
 import { Inbox, inboxKeys } from "./views/inbox.js";
 import { Run, runKeys } from "./views/run.js";
 import { Runs, runsKeys } from "./views/runs.js";
@@ -15,6 +16,7 @@ import { Runs, runsKeys } from "./views/runs.js";
 const VIEWS = {
   "": { name: "Inbox", view: Inbox, keys: inboxKeys },
   runs: { name: "Runs", view: Runs, keys: runsKeys },
+  gate: { name: "Gate", view: Gate, keys: gateKeys },
   run: { name: "Run", view: Run, keys: runKeys },
 };
 
