@@ -2,6 +2,7 @@
 walls are in the way."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -187,3 +188,42 @@ def test_an_app_that_needs_more_says_how_it_is_opened(owner: Person, daemon: Dae
         owner.fails("/act.w", "app:writer")
     finally:
         path.unlink(missing_ok=True)
+
+
+REACH = """\
+import socket, sys
+port, *paths = sys.argv[1:]
+connection = socket.create_connection(("127.0.0.1", int(port)))
+connection.sendall(b"GET /sessions HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n")
+print(connection.recv(1000).split()[1].decode())
+for path in paths:
+    try:
+        socket.socket(socket.AF_UNIX).connect(path)
+        print("reached", path)
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+def test_a_command_reaches_neither_the_daemon_nor_a_unix_socket_of_the_user(
+    owner: Person, daemon: Daemon
+) -> None:
+    """Also when it names them, and when they are in a directory it may write to."""
+    python = os.path.realpath(sys.executable)
+    page = f"---\ntype: app\nname: caller\n---\n```act.call\nCLI {python} -I reach.py $ARGS\n```\n"
+    owner.put("caller/string.md", page)
+    owner.put("caller/reach.py", REACH)
+    owner.gets("/install ./caller", cwd=owner.home)
+    owner.gets("/open", "app:caller")
+    with socket.socket(socket.AF_UNIX) as listener:
+        theirs = owner.home / "agent.sock"
+        listener.bind(str(theirs))
+        listener.listen()
+        ours = daemon.data_dir / "stringd.sock"
+        assert ours.is_socket()
+        said = owner.gets(f"/act.call {daemon.port} {ours} {theirs}", "app:caller", cwd=owner.home)
+    theirs.unlink()
+    status, *tried = said.split()
+    assert status == "403"
+    assert len(tried) == 2
+    assert "reached" not in tried

@@ -92,7 +92,9 @@ class ActionWalls:
         context = place.names.context
         given = [context.get(name, "") for name in _WRITABLE]
         places = [place.directory, *(Path(text) for text in given if text.startswith("/"))]
-        workspace = dict.fromkeys(each.resolve() for each in places if each.is_dir())
+        found = (each.resolve() for each in places if each.is_dir())
+        # Whoever calls from the top of the machine does not mean all of it.
+        workspace = dict.fromkeys(each for each in found if each != Path("/"))
         spec = standard_spec(
             level,
             list(workspace),

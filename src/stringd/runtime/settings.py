@@ -33,5 +33,7 @@ class RuntimeSettings(NamedTuple):
     overwrite_guard: bool = False
     """Whether a file is overwritten only by a topic that has read it."""
     github_api: str = GITHUB_API
+    bash_sandbox: str = "open"
+    """How far shells reach at most."""
     action_sandbox: str | None = None
     """How far commands of actions reach; None is the workspace where the machine has walls."""

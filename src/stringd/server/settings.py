@@ -64,6 +64,7 @@ VARIABLES: Final = {
     "STRINGD_MCP_HOLD_MS": "longest an MCP call is held before it answers with a handle (45000)",
     "STRINGD_BASH_TIMEOUT_MS": "time limit of a shell command (120000)",
     "STRINGD_BASH_QUIET_MS": "silence after which a shell command is reported as running (10000)",
+    "STRINGD_BASH_SANDBOX": "read-only, workspace or open: how far shells and /exec reach (open)",
     "STRINGD_ACTION_TIMEOUT_MS": "time limit of an action (HTTP 60000, CLI 120000)",
     "STRINGD_ACTION_SANDBOX": "read-only, workspace or open: how far actions reach (workspace)",
     "STRINGD_DIFFS": "1 shows in the reply to every edit what it changed",
@@ -111,6 +112,7 @@ def load_settings(
         show_secrets=_switch(environ, "STRINGD_SHOW_SECRETS"),
         use_keyring=_uses_keyring(environ),
         http_loading=_switch(environ, "STRINGD_HTTP_LOADING", default="1"),
+        bash_sandbox=_level(environ, "STRINGD_BASH_SANDBOX", "open"),
         action_sandbox=_level(environ, "STRINGD_ACTION_SANDBOX", "") or None,
         github_api=environ.get("STRINGD_GITHUB_API", "").strip() or GITHUB_API,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from stringd.runtime.commands.topics import dropped_line
 from stringd.runtime.errors import CommandError, NotSavedError
+from stringd.runtime.settings import OWN_PLACES, WORK_DIRECTORY
 from stringd.runtime.shell import wording
 from stringd.runtime.shell.command import ShellLimits
 from stringd.runtime.shell.errors import (
@@ -24,7 +25,9 @@ from stringd.runtime.shell.keys import key_bytes
 from stringd.runtime.shell.output import USAGE, excerpt
 from stringd.runtime.shell.reply import ShellReply
 from stringd.runtime.shell.shell import Shell
+from stringd.runtime.shell.walls import ShellWalls
 from stringd.runtime.topics.call import Caller
+from stringd.system.sandbox import Level, Nothing, find_available
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from stringd.runtime.topics.session import Session
     from stringd.runtime.topics.topics import Topics
 
+SANDBOX_VARIABLE: Final = "_sandbox"
+"""What a topic asked for; kept with its other settings."""
 DEFAULT_WAIT_SECONDS: Final = 30.0
 MAX_WAIT_SECONDS: Final = 3600.0
 _META: Final = re.compile(r"//(?P<name>\S*)[ \t]?(?P<rest>.*)", re.DOTALL)
@@ -40,6 +45,7 @@ _HELP: Final = (
     ("//help", "Show this"),
     ("//info", "Show where the shell is"),
     ("//close", "End the shell and everything it started"),
+    ("//sandbox [level]", "Show or set how far this topic's shells reach"),
     ("//input <text>", "Type text and Enter into the running command"),
     ("//key <key> ...", "Press keys: ctrl-c, ctrl-d, enter, tab, escape, up, f1, q, ..."),
     ("//wait [seconds]", f"Wait longer for the running command ({DEFAULT_WAIT_SECONDS:g})"),
@@ -66,6 +72,13 @@ class BashCall(NamedTuple):
     @property
     def start_directory(self) -> str:
         return self.caller.cwd or self.session.user.home
+
+    @property
+    def level(self) -> Level:
+        """What a new shell of the topic runs in: never wider than the owner lets shells be."""
+        asked = self.session.variables.get(SANDBOX_VARIABLE, "")
+        widest = Level(self.settings.bash_sandbox)
+        return narrower(Level(asked), widest) if asked in set(Level) else widest
 
     async def permitted(self) -> None:
         """An agent of a run is asked before its text reaches a shell. Raises `CommandError`."""
@@ -143,10 +156,37 @@ async def info(call: BashCall) -> Result:
             rows.append(("command", f"{shell.command.title} (running)"))
         if shell.background.seen:
             rows.append(("background", "jobs printed meanwhile; read it with //output background"))
+    level = call.level if shell is None or shell.ended else shell.level
+    if level is not Level.OPEN:
+        rows.append(("sandbox", level))
     if call.session.variables:
         held = call.session.variables.items()
         rows.append(("vars", ", ".join(f'{{{name}}}="{value}"' for name, value in held)))
     return Result.page("Bash session info", "\n".join(f"{k + ':':<11}{v}" for k, v in rows))
+
+
+async def sandbox(call: BashCall) -> Result:
+    """Show or change how far the shells of this topic reach."""
+    asked = call.text.strip().lower()
+    if not asked:
+        return Result.done(f"sandbox: {call.level}")
+    if asked not in set(Level):
+        raise CommandError("INVALID_PAYLOAD", f"Usage: //sandbox {' | '.join(Level)}")
+    wanted, widest = Level(asked), Level(call.settings.bash_sandbox)
+    if narrower(wanted, widest) is not wanted:
+        raise CommandError(
+            "FILE_NOT_ALLOWED",
+            f"Shells of this daemon reach no further than {widest}. Its owner can change that "
+            f"with STRINGD_BASH_SANDBOX={wanted}.",
+        )
+    if narrower(wanted, call.level) is not wanted:
+        await call.permitted()
+    await prepared_walls(call.settings, wanted)
+    running = call.shell is not None and not call.shell.ended
+    await call.session.release()
+    call.session.assign(SANDBOX_VARIABLE, wanted)
+    ended = " The shell that ran was ended." if running else ""
+    return Result.done(f"sandbox: {wanted}. The next input starts a shell in it.{ended}")
 
 
 async def close(call: BashCall) -> Result:
@@ -205,6 +245,7 @@ META_COMMANDS: Final[dict[str, MetaCommand]] = {
     "help": MetaCommand(help_),
     "info": MetaCommand(info),
     "close": MetaCommand(close),
+    "sandbox": MetaCommand(sandbox),
     "input": MetaCommand(input_, "alone"),
     "key": MetaCommand(key, "always"),
     "wait": MetaCommand(wait),
@@ -225,12 +266,14 @@ def reply_result(reply: ShellReply) -> Result:
 
 async def _fresh_shell(call: BashCall) -> Shell:
     settings, home = call.settings, call.session.user.home
+    walls = await prepared_walls(settings, call.level)
     shell = Shell.launch(
         home=home,
         cwd=call.start_directory,
         base=os.environ,
         variables=call.session.variables,
         limits=ShellLimits(settings.bash_timeout, settings.bash_quiet),
+        walls=walls,
     )
     # Known to the session before it is ready: a topic closed meanwhile ends it too.
     call.session.running = shell
@@ -243,6 +286,22 @@ async def _fresh_shell(call: BashCall) -> Shell:
             await keeping
     await shell.ready()
     return shell
+
+
+async def prepared_walls(settings: "RuntimeSettings", level: Level) -> ShellWalls:
+    """The walls of a shell at a level. Raises `CommandError` where this machine has none."""
+    if level is not Level.OPEN:
+        found = await find_available()
+        if isinstance(found, Nothing):
+            raise CommandError(
+                "INTERNAL_ERROR", f"No shell in a sandbox on this machine. {found.reason}."
+            )
+    return ShellWalls(level, (settings.data_dir,), (*OWN_PLACES, WORK_DIRECTORY))
+
+
+def narrower(one: Level, other: Level) -> Level:
+    order = list(Level)
+    return min(one, other, key=order.index)
 
 
 def _live(call: BashCall) -> Shell:

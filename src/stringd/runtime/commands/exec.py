@@ -2,12 +2,13 @@
 
 import os
 
-from stringd.runtime.commands.bash import reply_result
+from stringd.runtime.commands.bash import prepared_walls, reply_result
 from stringd.runtime.editing.paths import standing_directory
 from stringd.runtime.errors import CommandError
 from stringd.runtime.shell.errors import ShellUnavailableError, UnusableInputError
 from stringd.runtime.shell.once import OneShot
 from stringd.runtime.topics.call import Call
+from stringd.system.sandbox import Level
 from stringd.wire.result import Result
 
 
@@ -19,6 +20,8 @@ async def exec_(call: Call) -> Result:
     session = call.session
     if call.caller.permission is not None:
         await call.caller.permission.command(command)
+    settings = call.services.settings
+    walls = await prepared_walls(settings, Level(settings.bash_sandbox))
     try:
         running = OneShot(
             command,
@@ -26,6 +29,7 @@ async def exec_(call: Call) -> Result:
             cwd=str(standing_directory(call)),
             base=os.environ,
             variables=session.variables,
+            walls=walls,
         )
     except ShellUnavailableError as error:
         raise CommandError("INTERNAL_ERROR", f"Bash error: {error}") from error

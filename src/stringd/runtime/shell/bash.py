@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from stringd.runtime.shell.errors import ShellUnavailableError
 from stringd.runtime.shell.terminal import ShellTerminal
+from stringd.runtime.shell.walls import NO_WALLS, ShellWalls
 from stringd.system.environment import SHELL, child_environment
 from stringd.system.files import make_private_directory
 from stringd.system.processes.child import ChildProcess, start_child
@@ -25,6 +26,8 @@ class Bash(NamedTuple):
     terminal: ShellTerminal
     control: socket.socket
     mark: str
+    walled: bool = False
+    """The child is a sandbox, and the shell is inside."""
 
 
 def launch(
@@ -34,10 +37,17 @@ def launch(
     base: Mapping[str, str],
     variables: Mapping[str, str] | None,
     on_data: Callable[[bytes], None],
+    walls: ShellWalls = NO_WALLS,
 ) -> Bash:
     """Start bash in `cwd`. Raises `ShellUnavailableError`."""
     path, mark = bash_path(), secrets.token_hex(16)
-    environment = child_environment(SHELL, base, home=home, additions=variables, mark=mark)
+    environment = child_environment(
+        SHELL, walls.base(base), home=home, additions=variables, mark=mark
+    )
+    directory = starting_directory(cwd, home)
+    started = walls.enclosed(
+        (path, *_OPTIONS), environment, home=home, cwd=directory, terminal=True
+    )
     with ExitStack() as undo:
         try:
             terminal = ShellTerminal(on_data)
@@ -45,9 +55,9 @@ def launch(
             ours, theirs = map(undo.enter_context, socket.socketpair())
             nowhere = undo.enter_context(open(os.devnull, "r+b", buffering=0))
             child = start_child(
-                (path, *_OPTIONS),
-                environment=environment,
-                cwd=starting_directory(cwd, home),
+                started.argv,
+                environment=started.environment,
+                cwd=directory,
                 files=(theirs.fileno(), nowhere.fileno(), nowhere.fileno()),
                 terminal=terminal.theirs,
             )
@@ -56,7 +66,7 @@ def launch(
         undo.pop_all()
         nowhere.close()
         theirs.close()
-    return Bash(child, terminal, ours, mark)
+    return Bash(child, terminal, ours, mark, walls.closed)
 
 
 def starting_directory(cwd: str, home: str) -> str:

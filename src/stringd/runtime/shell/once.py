@@ -8,6 +8,7 @@ from stringd.runtime.shell.bash import bash_path, starting_directory
 from stringd.runtime.shell.errors import ShellUnavailableError, UnusableInputError
 from stringd.runtime.shell.output import Output
 from stringd.runtime.shell.reply import ShellEnding, ShellReply
+from stringd.runtime.shell.walls import NO_WALLS, ShellWalls
 from stringd.system.command import Command, CommandEnding
 from stringd.system.environment import SHELL, child_environment
 
@@ -27,18 +28,24 @@ class OneShot:
         cwd: str,
         base: Mapping[str, str],
         variables: Mapping[str, str] | None = None,
+        walls: ShellWalls = NO_WALLS,
     ) -> None:
         """Start it. Raises `ShellUnavailableError`, `UnusableInputError`."""
         if "\0" in command:
             raise UnusableInputError("Input contains a NUL character, which a shell cannot take.")
         self._cwd = starting_directory(cwd, home)
         self._output = Output()
+        environment = child_environment(SHELL, walls.base(base), home=home, additions=variables)
+        started = walls.enclosed(
+            (bash_path(), "-c", command), environment, home=home, cwd=self._cwd, terminal=False
+        )
         try:
             self._command = Command(
-                (bash_path(), "-c", command),
-                environment=child_environment(SHELL, base, home=home, additions=variables),
+                started.argv,
+                environment=started.environment,
                 directory=self._cwd,
                 out=self._output.feed,
+                sandboxed=walls.closed,
             )
         except OSError as error:
             raise ShellUnavailableError(error.strerror or str(error)) from error

@@ -30,8 +30,10 @@ from stringd.runtime.shell.errors import (
 from stringd.runtime.shell.foreground import Foreground
 from stringd.runtime.shell.output import Background
 from stringd.runtime.shell.reply import ShellEnding, ShellReply
+from stringd.runtime.shell.walls import NO_WALLS, TERMINAL, ShellWalls
 from stringd.system.processes.table import program, working_directory
 from stringd.system.processes.tree import end_tree
+from stringd.system.sandbox import Level, processes_inside
 
 _START_SECONDS: Final = 20.0
 # Part of the quiet time after which a command that waits for input is reported.
@@ -58,6 +60,8 @@ class Shell:
         """Whether a reply has said that the shell ended."""
         self.command: ShellCommand | None = None
         self.background = Background()
+        self.level = Level.OPEN
+        """How far it reaches."""
 
     @classmethod
     def launch(
@@ -68,11 +72,20 @@ class Shell:
         base: Mapping[str, str],
         variables: Mapping[str, str] | None = None,
         limits: ShellLimits | None = None,
+        walls: ShellWalls = NO_WALLS,
     ) -> Self:
         """Start a shell in `cwd`; `ready` must follow. Raises `ShellUnavailableError`."""
         shell = cls(home, limits or ShellLimits())
-        bash = launch(home=home, cwd=cwd, base=base, variables=variables, on_data=shell._received)
+        bash = launch(
+            home=home,
+            cwd=cwd,
+            base=base,
+            variables=variables,
+            on_data=shell._received,
+            walls=walls,
+        )
         shell._attach(bash)
+        shell.level = walls.level
         return shell
 
     async def ready(self) -> None:
@@ -82,10 +95,13 @@ class Shell:
         if not done or self._ready.result() != 0:
             await self.close()
             raise ShellUnavailableError("bash did not start")
+        if self._walled:
+            self._find_inside()
 
     @property
     def pid(self) -> int:
-        return self._child.pid
+        """Of the shell itself, also inside a sandbox."""
+        return self._pid
 
     @property
     def ended(self) -> bool:
@@ -119,7 +135,8 @@ class Shell:
                 raise ShellBusyError(self.command.title)
             self.command.output.transcript.close()
         status = (self.command.status if self.command else None) or 0
-        lines = command_lines(self._count + 1, text, self._terminal.path, status)
+        terminal = TERMINAL if self._walled else self._terminal.path
+        lines = command_lines(self._count + 1, text, terminal, status)
         self._count += 1
         self._terminal.drain()
         self._terminal.forget_typed()
@@ -171,10 +188,18 @@ class Shell:
             await asyncio.shield(self._burial)
 
     def _attach(self, bash: Bash) -> None:
-        self._child, self._terminal, _, self._mark = bash
-        self._foreground = Foreground(bash.child.pid, bash.terminal)
+        self._child, self._terminal, _, self._mark, self._walled = bash
+        self._pid = bash.child.pid
+        self._foreground = Foreground(self._pid, bash.terminal)
         self._control = Control(bash.control, self._reported, self._lost)
         self._child.exited.add_done_callback(self._exited)
+
+    def _find_inside(self) -> None:
+        """What is watched and interrupted is the shell, not the walls around it."""
+        inside = processes_inside(self._child.pid)
+        if inside:
+            self._pid = inside[0].pid
+            self._foreground = Foreground(self._pid, self._terminal)
 
     def _received(self, data: bytes) -> None:
         command = self.command

@@ -182,7 +182,10 @@ def _lead(terminal: bool) -> None:
     os.setpgid(0, 0)
     kernel.take_terminal_silently()
     try:
-        os.tcsetpgrp(0, os.getpid())
+        # Its standard input may be something else.
+        held = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+        os.tcsetpgrp(held, os.getpid())
+        os.close(held)
     except OSError:
         pass
 

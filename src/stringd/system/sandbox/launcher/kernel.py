@@ -76,7 +76,7 @@ _SIG_DFL, _SIG_IGN = 0, 1
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
 _MS_REC_PRIVATE = 0x4000 | 0x40000
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
-_AT_FDCWD, _AT_RECURSIVE, _CLONE_TREE, _FROM_DESCRIPTOR = -100, 0x8000, 1, 4
+_AT_FDCWD, _AT_RECURSIVE, _AT_EMPTY_PATH, _CLONE_TREE, _FROM_DESCRIPTOR = -100, 0x8000, 0x1000, 1, 4
 _READ_ONLY = 1
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
@@ -150,21 +150,22 @@ def drop_capabilities() -> None:
     _done(_libc.capset(header, (_Word * 6)()))
 
 
-def freeze_mounts(writable: "list[str]") -> None:
-    """In a view of the mounts that is this process's own, make everything else read-only.
+def freeze_mounts(writable: "list[str]", kept: "list[str]") -> None:
+    """In a view of the mounts that is this process's own, make everything else read-only, and what
+    is `kept` inside the writable places too.
 
     Landlock does not judge changes of permissions, owners and times; a read-only mount does.
     """
     _unshare_mounts()
     _done(_libc.mount(None, b"/", None, _Long(_MS_REC_PRIVATE), None))
     trees = [(path, _copied(path)) for path in writable]
-    asked = (_Long * 4)(_READ_ONLY, 0, 0, 0)
-    size = _Long(sizeof(asked))
-    _done(_libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, b"/", _AT_RECURSIVE, asked, size))
+    _make_read_only(_AT_FDCWD, b"/")
     for path, tree in trees:
-        place = os.fsencode(path)
-        _done(_libc.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, place, _FROM_DESCRIPTOR))
-        os.close(tree)
+        _put(tree, path)
+    for path in kept:
+        tree = _copied(path)
+        _make_read_only(tree, b"")
+        _put(tree, path)
     # Where we are is still the place below what was just put over it.
     os.chdir(os.getcwd())
 
@@ -183,6 +184,19 @@ def _unshare_mounts() -> None:
     ):
         with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:
             file.write(text)
+
+
+def _make_read_only(directory: int, path: bytes) -> None:
+    asked = (_Long * 4)(_READ_ONLY, 0, 0, 0)
+    flags = _AT_RECURSIVE | (0 if path else _AT_EMPTY_PATH)
+    size = _Long(sizeof(asked))
+    _done(_libc.syscall(_MOUNT_SETATTR, directory, path, flags, asked, size))
+
+
+def _put(tree: int, path: str) -> None:
+    place = os.fsencode(path)
+    _done(_libc.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, place, _FROM_DESCRIPTOR))
+    os.close(tree)
 
 
 def _copied(path: str) -> int:

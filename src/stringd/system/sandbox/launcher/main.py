@@ -24,6 +24,12 @@ class LaunchRequest:
         self.limits = [value.split("=", 1) for name, _, value in pairs if name == "limit"]
         self.options = {name: value for name, _, value in pairs if name not in ("set", "limit")}
 
+    @property
+    def frozen(self) -> "list[str]":
+        """What read-only mounts keep inside writable places. Landlock alone could do so only by
+        keeping new files out of the places around."""
+        return rules.kept_inside(self.entries) if "freeze" in self.options else []
+
     def number(self, name: str) -> "int | None":
         return int(self.options[name]) if name in self.options else None
 
@@ -40,7 +46,9 @@ class Walls:
             0 if network else rules.network_rights(version),
             rules.scopes(version),
         )
-        entries = rules.with_devices([*request.entries, f"{rules.WRITE}{temporary}"])
+        frozen = request.frozen
+        wanted = [each for each in request.entries if each[1:] not in frozen]
+        entries = rules.with_devices([*wanted, f"{rules.WRITE}{temporary}"])
         for path, kind in rules.allowed_places(entries):
             _allow(self._ruleset, path, kind, version)
         self._filter = seccomp.program(
@@ -92,7 +100,7 @@ def _become(request: LaunchRequest, walls: Walls, temporary: str) -> "NoReturn":
         kernel.default_signals()
         _limit(request)
         if "freeze" in request.options:
-            kernel.freeze_mounts([*_writable(request), temporary])
+            kernel.freeze_mounts([*_writable(request), temporary], request.frozen)
         walls.enclose()
     except OSError as error:
         _give_up(f"the walls cannot be made: {error}", CANNOT_RUN)

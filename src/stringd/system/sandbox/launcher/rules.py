@@ -57,6 +57,22 @@ def with_devices(entries: "list[str]") -> "list[str]":
     return [*entries, f"{HIDDEN}/dev", *(f"{WRITE}/dev/{name}" for name in DEVICES)]
 
 
+def kept_inside(entries: "list[str]") -> "list[str]":
+    """The places that are to stay readable only, right inside what is writable and with nothing
+    of their own inside.
+    """
+    kinds = {entry[1:]: entry[0] for entry in entries}
+    found: list[str] = []
+    for path, kind in kinds.items():
+        if kind == READ and not any(other.startswith(f"{path}/") for other in kinds):
+            around = path
+            while around != "/" and (around == path or around not in kinds):
+                around = around.rpartition("/")[0] or "/"
+            if kinds.get(around) == WRITE:
+                found.append(path)
+    return found
+
+
 def allowed_places(
     entries: "list[str]", names: "Callable[[str], Iterable[str]]" = os.listdir
 ) -> "list[tuple[str, str]]":
