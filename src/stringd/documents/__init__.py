@@ -41,7 +41,7 @@ from stringd.documents.errors import (
     ReplacementError,
     TextNotFoundError,
 )
-from stringd.documents.flags import Flags, Word, flags_of, is_flag, parse_flags, tokens, words
+from stringd.documents.flags import Flags, FlagWord, flags_of, is_flag, parse_flags, tokens, words
 from stringd.documents.html import html_to_markdown
 from stringd.documents.render import (
     Included,
@@ -72,6 +72,7 @@ __all__ = [
     "DocumentError",
     "EnvVariable",
     "Field",
+    "FlagWord",
     "Flags",
     "Heading",
     "Include",
@@ -88,7 +89,6 @@ __all__ = [
     "Shortcut",
     "Target",
     "TextNotFoundError",
-    "Word",
     "append_text",
     "available_blocks",
     "block_text",

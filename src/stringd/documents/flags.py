@@ -20,7 +20,7 @@ MAX_JSON_TRIES: Final = 32
 """Each one that fails may have read all of the text."""
 
 
-class Word(NamedTuple):
+class FlagWord(NamedTuple):
     """One word of argument text."""
 
     text: str
@@ -44,9 +44,9 @@ class Flags:
     """`--help` or `-h` was among the words."""
 
 
-def words(text: str) -> list[Word]:
+def words(text: str) -> list[FlagWord]:
     """Split argument text. Adjacent runs join; an unclosed quote runs to the end."""
-    found: list[Word] = []
+    found: list[FlagWord] = []
     at, tries = 0, MAX_JSON_TRIES
     while at < len(text):
         if text[at] in " \t":
@@ -62,9 +62,9 @@ def words(text: str) -> list[Word]:
     return found
 
 
-def _json_word(text: str, start: int, end: int) -> Word:
+def _json_word(text: str, start: int, end: int) -> FlagWord:
     raw = text[start:end]
-    return Word(raw, variable=_VARIABLE.search(raw) is not None, end=end)
+    return FlagWord(raw, variable=_VARIABLE.search(raw) is not None, end=end)
 
 
 def _json_end(text: str, start: int) -> int | None:
@@ -76,7 +76,7 @@ def _json_end(text: str, start: int) -> int | None:
     return end if end == len(text) or text[end] in " \t" else None
 
 
-def _quoted_or_bare(text: str, at: int) -> Word:
+def _quoted_or_bare(text: str, at: int) -> FlagWord:
     parts: list[str] = []
     quoted, variable = text[at] in "\"'", False
     while (match := _PIECE.match(text, at)) is not None:
@@ -92,7 +92,7 @@ def _quoted_or_bare(text: str, at: int) -> Word:
             at = match.end()
         parts.append(part)
         variable = variable or (piece[0] != "'" and _VARIABLE.search(part) is not None)
-    return Word("".join(parts), quoted, variable, at)
+    return FlagWord("".join(parts), quoted, variable, at)
 
 
 def tokens(text: str) -> list[str]:
@@ -115,7 +115,7 @@ def parse_flags(
 
 
 def flags_of(
-    given: list[Word], aliases: Mapping[str, str] | None = None, switches: Collection[str] = ()
+    given: list[FlagWord], aliases: Mapping[str, str] | None = None, switches: Collection[str] = ()
 ) -> Flags:
     """The flags among words, read as `parse_flags` does."""
     values: dict[str, str] = {}
@@ -140,7 +140,7 @@ def flags_of(
     return Flags(values, frozenset(bare), tuple(positional), wants_help)
 
 
-def _bare(word: Word) -> str:
+def _bare(word: FlagWord) -> str:
     """The word if it may be a flag."""
     return "" if word.quoted else word.text
 

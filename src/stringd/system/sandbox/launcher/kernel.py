@@ -42,7 +42,7 @@ class _Long(_Number):
     _type_ = "L"
 
 
-class _Text(_Number):
+class _CText(_Number):
     _type_ = "z"
 
 
@@ -107,7 +107,7 @@ class _Ruleset(Structure):
 
 
 class _Program(Structure):
-    _fields_ = (("length", _Short), ("steps", _Text))
+    _fields_ = (("length", _Short), ("steps", _CText))
 
 
 def landlock_version() -> int:
