@@ -10,6 +10,7 @@ import pytest
 
 from tests.requirements import proves
 from tests.runtime.provenance.support import SECRET, Attempt
+from tests.support.web import Reply
 
 OWN = "sk-own-9876543210fedcba"
 # A server that would be told a secret by its environment writes down what it was told.
@@ -165,3 +166,17 @@ def test_a_server_that_a_child_of_the_daemon_mounts_is_told_no_names(attempt: At
     )
     person.says(f"/exec {sys.executable} {script}")
     assert OWN not in told.read_text("utf-8")
+
+
+@proves("PRV-12")
+def test_names_stored_for_a_linked_app_are_for_its_address(attempt: Attempt) -> None:
+    person = attempt.person
+    page = f"---\nname: {attempt.name}\ntype: app\n---\n# Linked\n"
+    attempt.pages["/app.md"] = Reply(page, "text/markdown")
+    person.gets(f"/install --link {attempt.web.url}/app.md")
+    person.gets(f'/set $API_KEY = "{OWN}"', f"app:{attempt.name}")
+    person.gets(f"/uninstall {attempt.name}")
+    other = source(attempt, "other")
+    refused = person.fails(f"/install {other}", cwd=other.parent)
+    assert refused.code == "CONFLICT"
+    assert f"{attempt.web.url}/app.md" in refused.text

@@ -245,12 +245,15 @@ def remove(home: str, name: str) -> Removal | None:
         return None
     with _alone(home):
         known = record.files_of(home, name)
+        # Its files say where it came from, and they are about to go.
+        source = record.last_source(home, name)
         try:
             kept = put_aside(package_directory(home, name), known, data_directory(home, name))
         except OSError as error:
             raise InstallError(f"Cannot uninstall {name}: {error.strerror or error}") from error
         entry = unregister(home, name)
-        record.strike(home, name)
+        link = entry[1] if entry is not None and is_web(entry[1]) else None
+        record.strike(home, name, source or link)
     return None if entry is None else Removal(*entry, kept)
 
 

@@ -118,11 +118,14 @@ def files_of(home: str, name: str) -> dict[str, str]:
     return known.files if known is not None else {}
 
 
-def strike(home: str, name: str) -> None:
-    """Strike a package out, while the packages are held. Raises `OSError`."""
+def strike(home: str, name: str, source: str | None = None) -> None:
+    """Strike a package out, while the packages are held. Raises `OSError`.
+
+    `source` is where it came from, for a package whose files do not say so any more.
+    """
     known = _record(home)
     packages, sources = {**known.packages}, known.sources
-    if name not in sources and (identity := last_source(home, name)):
+    if name not in sources and (identity := last_source(home, name) or source):
         sources = {**sources, name: identity}
     if packages.pop(name, None) is not None or sources != known.sources:
         _write(home, packages, sources)
