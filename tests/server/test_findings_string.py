@@ -335,7 +335,7 @@ def test_the_daemon_describes_itself(daemon: Daemon) -> None:
     assert said["capabilities"]["exec"] == {"max_request_body_bytes": 10 * 1024 * 1024}
     for endpoint in said["endpoints"]:
         method, path = endpoint.split()
-        if ":" not in path and path not in ("/shutdown", "/ws", "/mcp"):
+        if ":" not in path and path not in ("/shutdown", "/ws", "/mcp", "/events"):
             body = b"{}" if method == "POST" else None
             assert request(daemon.port, method, path, body).status in (200, 400)
 
@@ -422,3 +422,47 @@ def test_files_nobody_read_are_spared_where_that_is_asked_for(
     person.gets("/write b.md --force\nnew")
     person.gets("/write c.md\nnew")
     person.gets("/append b.md\nmore", "file:other")
+
+
+def test_a_program_leaves_an_event_in_a_topic(daemon: Daemon, person: Person) -> None:
+    asked = f"/users/{person.id}/webhook?topic=file:ci"
+    made = request(daemon.port, "GET", asked).json
+    assert made == {**request(daemon.port, "GET", asked).json, "topic": "file:ci"}
+    path = made["webhook_url"].removeprefix(f"http://127.0.0.1:{daemon.port}")
+
+    sent = request(daemon.port, "POST", path, b"build 7 failed\nlog: /act.x", {})
+    assert sent.status == 202
+    ident = sent.json["event_id"]
+    assert "events:    1 pending (/events)" in person.gets("/info", "file:ci")
+    assert "events:" not in person.gets("/info")
+    listed = person.gets("/events", "file:ci")
+    assert listed.startswith(f"Events\n---\n## Pending events (1)\n  {ident}  pending  ")
+    assert "  build 7 failed\n" in listed
+    assert "  build 7 failed  [file:ci]\n" in person.gets("/events")
+    read = person.gets(f"/events.read {ident}")
+    assert "\n\nbuild 7 failed\nlog: /act.x\n\nnext: /events.ack" in read
+    assert person.gets(f"/events.ack {ident}") == f"Acked {ident}"
+    assert "(0)" in person.gets("/events list")
+    assert f"{ident}  ack" in person.gets("/events --all")
+    assert person.gets("/events.clear") == "Cleared 1 event"
+    assert person.fails("/events.read evt_none").code == "NOT_FOUND"
+
+
+def test_only_an_address_that_was_given_out_takes_events(daemon: Daemon, person: Person) -> None:
+    def post(path: str, body: bytes) -> tuple[int, Any]:
+        answer = request(daemon.port, "POST", path, body, {})
+        return answer.status, answer.json
+
+    first = request(daemon.port, "GET", f"/agents/{person.id}/webhook").json
+    assert (first["agent_id"], first["topic"]) == (person.id, "file:main")
+    second = request(daemon.port, "POST", f"/agents/{person.id}/webhook").json
+    old, new = (f"/webhook/{each['webhook_url'].rpartition('/')[2]}" for each in (first, second))
+    assert post(old, b"x") == (401, {"error": "Unknown webhook token"})
+    assert post(new, b" \n") == (400, {"error": "Webhook body must be non-empty text"})
+    assert post(new, b"x" * 65537) == (413, {"error": "Webhook body exceeds 65536 bytes"})
+    assert request(daemon.port, "GET", "/users/nobody/webhook").status == 404
+    foreign = request(daemon.port, "POST", new, b"x", {"Origin": "https://evil.example"})
+    assert foreign.status == 403
+    assert post(new, b"x")[0] == 202
+    request(daemon.port, "DELETE", f"/users/{person.id}")
+    assert post(new, b"x")[0] == 401

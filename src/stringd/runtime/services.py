@@ -11,6 +11,7 @@ from stringd.actions.walls import ActionWalls
 from stringd.documents.cache import DocumentCache
 from stringd.net.fetch import Fetcher
 from stringd.net.mcp_client import McpServers
+from stringd.runtime.inbox import Inbox
 from stringd.runtime.settings import OWN_PLACES, WORK_DIRECTORY, RuntimeSettings
 from stringd.system.open_apps import OpenApps
 from stringd.system.sandbox import Level
@@ -27,6 +28,7 @@ class Services:
     mcp: McpServers[tuple[str, str]]
     data_root: str
     """Where the daemon's own data really is."""
+    inbox: Inbox
     trust: TrustStore = field(default_factory=TrustStore)
     documents: DocumentCache = field(default_factory=DocumentCache)
     edits: threading.Lock = field(default_factory=threading.Lock)
@@ -48,7 +50,12 @@ class Services:
             ),
         )
         return cls(
-            settings, fetcher, engine, McpServers(fetcher=fetcher), realpath(settings.data_dir)
+            settings,
+            fetcher,
+            engine,
+            McpServers(fetcher=fetcher),
+            realpath(settings.data_dir),
+            Inbox(settings.data_dir),
         )
 
     async def close(self) -> None:

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -31,6 +32,7 @@ from stringd.server.page_files import PREFIX, PageFiles, to_page, wants_page
 from stringd.server.pages import refused_page
 from stringd.server.runs import RunsEndpoint
 from stringd.server.turns import TopicTurns
+from stringd.server.webhook import PATH, SUFFIX, WebhookEndpoints
 from stringd.wire.gate import AUDIT_LOG, gate_directory
 
 if TYPE_CHECKING:
@@ -89,6 +91,7 @@ class App:
         self._users = users.UserEndpoints(self.runtime, log)
         self._agents = users.UserEndpoints(self.runtime, log, "agent")
         self._sessions = sessions.SessionEndpoints(self.runtime, log)
+        self._webhook = WebhookEndpoints(self.runtime, self.watch.feed, log, settings.port)
         self._routes: dict[tuple[str, str], Endpoint] = {
             ("POST", "/exec"): ExecEndpoint(self.runtime, log, settings.queue_timeout),
             ("POST", "/chanflow"): ChanFlowEndpoint(self.runtime, turns),
@@ -202,8 +205,13 @@ class App:
         if request.path == WEBSOCKET:
             return lambda _request: text_response(400, "WebSocket upgrade failed")
         for people in (self._users, self._agents):
-            if request.method == "DELETE" and request.path.startswith(people.path):
+            below = request.path.startswith(people.path)
+            if below and request.method == "DELETE":
                 return people.delete
+            if below and request.path.endswith(SUFFIX) and request.method in ("GET", "POST"):
+                return partial(self._webhook.address, noun=people.noun)
+        if request.method == "POST" and request.path.startswith(PATH):
+            return self._webhook.receive
         if request.method == "DELETE" and request.path.startswith(sessions.PATH):
             return self._sessions.delete
         if request.path.startswith(PREFIX):

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from stringd import __version__
+from stringd.runtime.inbox import MAX_EVENT_BYTES
 from stringd.runtime.topics.queue import MAX_WAITING
 from stringd.server.http.messages import MAX_BODY_BYTES
 
@@ -13,11 +14,16 @@ ENDPOINTS: Final = (
     "GET /users",
     "POST /users",
     "DELETE /users/:id",
+    "GET /users/:id/webhook",
+    "POST /users/:id/webhook",
+    "POST /webhook/:token",
     "GET /sessions",
     "POST /sessions",
     "DELETE /sessions/:user_id/:topic",
     "POST /exec",
     "POST /chanflow",
+    "GET /events",
+    "GET /overview",
     "POST /mcp",
     "GET /ws",
     "POST /shutdown",
@@ -35,6 +41,8 @@ def describe() -> dict[str, Any]:
         "capabilities": {
             "describe": True,
             "agents": True,
+            "agent-webhooks": True,
+            "events": {"max_webhook_text_bytes": MAX_EVENT_BYTES},
             "sessions": True,
             "exec": body,
             "chanflow": body,

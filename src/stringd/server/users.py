@@ -1,5 +1,6 @@
 """`/users`: registering, listing and removing users. Later clients call them `/agents`."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -26,15 +27,15 @@ class UserEndpoints:
     def __init__(self, runtime: "Runtime", log: "EventLog", noun: Noun = "user") -> None:
         self._runtime = runtime
         self._log = log
-        self._noun = noun
+        self.noun = noun
 
     @property
     def path(self) -> str:
         """What one of them is below."""
-        return f"/{self._noun}s/"
+        return f"/{self.noun}s/"
 
     def list(self, _request: HttpRequest) -> HttpResponse:
-        return json_response(200, {f"{self._noun}s": list(self._runtime.topics.users)})
+        return json_response(200, {f"{self.noun}s": list(self._runtime.topics.users)})
 
     async def register(self, request: HttpRequest) -> HttpResponse:
         fields = body_fields(request)
@@ -57,14 +58,15 @@ class UserEndpoints:
             await self._runtime.topics.discard(user_id, stale)
         created = registration.created
         self._log.info("user.register" if created else "user.update", userId=user_id, home=home)
-        body = {f"{self._noun}_id": user_id, "home": home, "created": created}
+        body = {f"{self.noun}_id": user_id, "home": home, "created": created}
         return json_response(200, body)
 
     async def delete(self, request: HttpRequest) -> HttpResponse:
         user_id = request.path.removeprefix(self.path)
         deleted = await self._runtime.topics.remove_user(user_id)
+        await asyncio.to_thread(self._runtime.services.inbox.forget, user_id)
         self._log.info("user.delete", userId=user_id, deleted=deleted)
-        return json_response(200, {f"{self._noun}_id": user_id, "deleted": deleted})
+        return json_response(200, {f"{self.noun}_id": user_id, "deleted": deleted})
 
     def _home(self, fields: JsonObject, user_id: str) -> str:
         """The home a user is registered with. Raises `BodyError`.
@@ -72,7 +74,7 @@ class UserEndpoints:
         Later clients name a user by another field than `id` and leave its home to the daemon.
         """
         home = fields.text("home")
-        if home is None and (self._noun == "agent" or fields.text("id") is None):
+        if home is None and (self.noun == "agent" or fields.text("id") is None):
             known = self._runtime.topics.users.get(user_id)
             return known.home if known is not None else derived_home(user_id)
         if home is None:

@@ -54,6 +54,15 @@ class TopicClosed(FeedEvent, tag="topic.closed"):
     topic: str
 
 
+class InboxReceived(FeedEvent, tag="inbox.received"):
+    """A program left an event in a topic; `/events.read <eventId>` shows all of its text."""
+
+    user: str
+    topic: str
+    event_id: str
+    text: str
+
+
 class RunChanged(FeedEvent, tag="run.state"):
     """A run changed its state. `error` is set when it failed, `result` when it completed."""
 
@@ -150,6 +159,7 @@ AnyFeedEvent = (
     | TopicExecuting
     | TopicDone
     | TopicClosed
+    | InboxReceived
     | RunChanged
     | RunStep
     | RunWaiting

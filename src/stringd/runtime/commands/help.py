@@ -39,6 +39,7 @@ GROUPS: Final = {
     "Topics": (
         ("/topics [type]", "List open topics"),
         ("/session close [name]", "Close a topic"),
+        ("/events", "List what programs left for you; also .read, .ack and .clear"),
     ),
     "Tools": (("/tool:<name>[.<action>]", "Run a tool without leaving this page"),),
     "Shell": (("/exec <command>", "Run one command in a fresh shell"),),

@@ -29,7 +29,7 @@ def info(call: Call) -> Result:
     else:
         rows, warnings = _with_document(call, session.location)
         text = "\n".join(f"{key + ':':<11}{value}" for key, value in rows)
-    text = "\n".join([text, *_jobs(call)])
+    text = "\n".join([text, *_jobs(call), *_events(call)])
     if session.variables:
         pairs = ((name, value.replace("\n", "\\n")) for name, value in session.variables.items())
         shown = ", ".join(f'{{{name}}}="{value}"' for name, value in pairs)
@@ -51,6 +51,15 @@ def _jobs(call: Call) -> Iterator[str]:
         command = " ".join(job.command.split())
         shown = command if len(command) <= _JOB_SHOWN else f"{command[: _JOB_SHOWN - 1]}…"
         yield f"job:       {job.pid} since {job.since:%Y-%m-%d %H:%M:%SZ}: {shown}"
+
+
+def _events(call: Call) -> Iterator[str]:
+    """How many events wait here."""
+    here = str(call.session.topic)
+    held = call.services.inbox.events(call.session.user.id)
+    waiting = sum(each.topic == here and each.status == "pending" for each in held)
+    if waiting:
+        yield f"events:    {waiting} pending (/events)"
 
 
 def _shortcut(call: Call, name: str) -> Result:

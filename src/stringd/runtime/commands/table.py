@@ -7,6 +7,7 @@ from stringd.runtime.commands import (
     act,
     bash,
     edit,
+    events,
     info,
     ls,
     menus,
@@ -58,6 +59,7 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "close": CommandEntry(topics.close),
     "ls": CommandEntry(ls.ls, reads_only=True),
     "exec": CommandEntry(exec_command.exec_),
+    "events": CommandEntry(events.events, reads_only=True),
     "topics": CommandEntry(topics.topics, reads_only=True),
     "sessions": CommandEntry(topics.topics, reads_only=True),
     "session": CommandEntry(topics.session),
@@ -71,6 +73,7 @@ FAMILIES: Final[dict[str, CommandEntry]] = {
     "act.": CommandEntry(act.act),
     "action.": CommandEntry(act.act),
     "tool:": CommandEntry(tools.tool),
+    "events.": CommandEntry(events.events),
 }
 """Commands that carry a name of their own: `/act.search`."""
 _PAGE_ACTION: Final = CommandEntry(act.act)
