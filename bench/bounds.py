@@ -1,6 +1,7 @@
 """Floods: how long the event loop is busy, how `/health` answers, what memory stays.
 
-Every flood comes from another process, and a third one asks `/health`.
+Every flood comes from another process, and a third one asks `/health`, in turns with a bare server
+that nobody floods: on a busy machine only the ratio of the two says something.
 """
 
 import os
@@ -10,11 +11,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.daemon import resident
+from bench.daemon import HERE, listening, resident
 from bench.floods import FLOODS
 from bench.table import Row
 from stringd.client.daemon import register
@@ -29,24 +30,31 @@ SETTLE_SECONDS = 30.0
 
 def rows() -> Iterator[Row]:
     wanted = os.environ.get("BENCH_FLOODS", "")
-    with probed_daemon() as (process, port):
+    with probed_daemon() as (process, port), bare_server() as floor:
         idle = resident(process.pid)
         for name in FLOODS:
             if wanted in name:
-                yield from flood_rows(name, process, port, idle)
+                yield from flood_rows(name, process, (port, floor), idle)
+    load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+    yield Row("load of the machine, 1, 5 and 15 minutes", load, "–", None, "informative")
 
 
 def flood_rows(
-    name: str, process: "subprocess.Popen[str]", port: int, idle: float
+    name: str, process: "subprocess.Popen[str]", ports: tuple[int, int], idle: float
 ) -> Iterator[Row]:
     busiest(process)
-    command = [sys.executable, "-m", "bench.floods", name, str(port), str(SECONDS)]
+    command = [sys.executable, "-m", "bench.floods", name, str(ports[0]), str(SECONDS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as flood:
         assert flood.stdout is not None
         assert flood.stdout.readline() == "begun\n"
-        latencies = sorted(health_times(port, flood))
-    p99 = latencies[int(len(latencies) * 0.99)]
-    yield Row(f"{name}: /health p99", f"{p99 * 1e3:.1f} ms", "–", None, "≤ 50 ms")
+        ours, theirs = map(p99, zip(*health_times(ports, flood), strict=True))
+    yield Row(
+        f"{name}: /health p99",
+        f"{ours * 1e3:.1f} ms",
+        f"{theirs * 1e3:.1f} ms",
+        ours / theirs,
+        "≤ 50 ms",
+    )
     yield Row(f"{name}: longest loop stall", f"{busiest(process):.0f} ms", "–", None, "≤ 100 ms")
     after = settled(process.pid, idle * 1.3)
     yield Row(
@@ -54,17 +62,42 @@ def flood_rows(
     )
 
 
-def health_times(port: int, flood: "subprocess.Popen[str]") -> Iterator[float]:
-    """How long `/health` takes on a new connection each, until the flood ends."""
+def health_times(
+    ports: tuple[int, int], flood: "subprocess.Popen[str]"
+) -> Iterator[tuple[float, float]]:
+    """How long `/health` takes on a new connection each, ours and theirs, until the flood ends."""
     while True:
-        started = time.perf_counter()
-        connection = DaemonConnection(port)
-        connection.request("GET", "/health")
-        connection.close()
-        yield time.perf_counter() - started
+        yield health_time(ports[0]), health_time(ports[1])
         if flood.poll() is not None:
             return
         time.sleep(0.005)
+
+
+def health_time(port: int) -> float:
+    started = time.perf_counter()
+    connection = DaemonConnection(port)
+    connection.request("GET", "/health")
+    connection.close()
+    return time.perf_counter() - started
+
+
+def p99(times: Iterable[float]) -> float:
+    found = sorted(times)
+    return found[int(len(found) * 0.99)]
+
+
+@contextmanager
+def bare_server() -> Iterator[int]:
+    """A server that does nothing but answer, for what the machine itself adds."""
+    port = free_port()
+    with subprocess.Popen([sys.executable, str(HERE / "floor_exec.py"), str(port)]) as server:
+        try:
+            while not listening(port):
+                assert server.poll() is None
+                time.sleep(0.01)
+            yield port
+        finally:
+            server.terminate()
 
 
 def busiest(process: "subprocess.Popen[str]") -> float:

@@ -177,11 +177,19 @@ async def test_the_port_for_runs_offers_nothing_else(
     connection.close()
 
 
-async def test_a_client_that_asks_without_reading_is_not_read_further(daemon: Daemon) -> None:
+@pytest.mark.parametrize("with_handshake", [False, True])
+async def test_a_client_that_asks_without_reading_is_not_read_further(
+    daemon: Daemon, with_handshake: bool
+) -> None:
     ping = text_frame_masked(b'{"type":"ping","requestId":"%b"}' % (b"x" * 1000))
+    async with connect(url(daemon.port), proxy=None) as first:
+        # What the first client loads is not what this one takes.
+        await first.send('{"type":"ping"}')
+        await first.recv()
     before = resident_bytes(daemon)
     with socket.create_connection(("127.0.0.1", daemon.port), WAIT_SECONDS) as peer:
-        peer.sendall(HANDSHAKE % daemon.port)
+        frames = ping * 200 if with_handshake else b""
+        peer.sendall(HANDSHAKE % daemon.port + frames)
         assert b"101 Switching Protocols" in peer.recv(4096)
         peer.settimeout(1.0)
         with pytest.raises(TimeoutError):

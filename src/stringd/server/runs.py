@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from stringd.runs import DaemonPorts, RunObserver, RunService
     from stringd.server.http.budget import Place
+    from stringd.server.http.rounds import Rounds
     from stringd.server.settings import RunsSettings
     from stringd.system.lineage import Speaker
     from stringd.wire.runs.types import RunSummary
@@ -73,13 +74,14 @@ class RunsEndpoint:
         request: bytes,
         speaker: "Speaker | None",
         place: "Place",
+        rounds: "Rounds | None" = None,
     ) -> None:
         """Make an upgrading connection a client of the runs."""
         if self._service is not None:
-            self._upgrade(self._service, transport, request, speaker, place)
+            self._upgrade(self._service, transport, request, speaker, place, rounds)
             return
         transport.pause_reading()
-        waiting = self._upgrade_later(transport, request, speaker, place)
+        waiting = self._upgrade_later(transport, request, speaker, place, rounds)
         task = asyncio.get_running_loop().create_task(waiting)
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
@@ -90,11 +92,12 @@ class RunsEndpoint:
         request: bytes,
         speaker: "Speaker | None",
         place: "Place",
+        rounds: "Rounds | None" = None,
     ) -> None:
         await self._started.wait()
         assert self._service is not None
         if not transport.is_closing():
-            self._upgrade(self._service, transport, request, speaker, place)
+            self._upgrade(self._service, transport, request, speaker, place, rounds)
             transport.resume_reading()
 
     def _upgrade(
@@ -104,10 +107,11 @@ class RunsEndpoint:
         request: bytes,
         speaker: "Speaker | None",
         place: "Place",
+        rounds: "Rounds | None" = None,
     ) -> None:
         from stringd.server.ws import take_over
 
-        take_over(service, transport, request, speaker, place)
+        take_over(service, transport, request, speaker, place, rounds)
 
     def _load(self) -> "RunService":
         from stringd.runs import DaemonPorts, RunLimits, RunsConfig, RunService

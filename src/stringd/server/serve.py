@@ -133,8 +133,10 @@ async def _serve(
     crowd = Crowd(loop)
     reception = Reception(log)
 
+    upgrade = partial(app.runs.take_over, rounds=crowd.rounds)
+
     def connection(door: App | RunsDoor, look: Look) -> HttpConnection:
-        return HttpConnection(door, crowd, app.runs.take_over, look)
+        return HttpConnection(door, crowd, upgrade, look)
 
     doors: list[App | RunsDoor] = [app, *(RunsDoor(app) for _ in sockets[1:])]
     servers = [

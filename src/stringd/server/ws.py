@@ -14,6 +14,8 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from stringd.server.http.rounds import Rounds
+
 if TYPE_CHECKING:
     from stringd.runs import RunService
     from stringd.server.http.budget import Place
@@ -24,9 +26,9 @@ PING_SECONDS: Final = 20.0
 """A peer that sent nothing between two pings is taken for dead."""
 CLOSE_SECONDS: Final = 2.0
 """How long a peer may take to answer our close."""
-TURN_BYTES: Final = 64 * 1024
+TURN_BYTES: Final = 32 * 1024
 """What is parsed at a time."""
-TURN_MESSAGES: Final = 256
+TURN_MESSAGES: Final = 64
 """Messages of one packet that are handled before others get their turn."""
 WRITE_BYTES: Final = 256 * 1024
 """What is written at a time, so that the peer can say that it does not keep up."""
@@ -39,9 +41,10 @@ def take_over(
     request: bytes,
     speaker: "Speaker | None" = None,
     place: "Place | None" = None,
+    rounds: Rounds | None = None,
 ) -> None:
     """Take an upgrading connection over: its transport, and its request once more."""
-    connection = WebSocketConnection(runs, speaker, place)
+    connection = WebSocketConnection(runs, speaker, place, rounds)
     transport.set_protocol(connection)
     connection.connection_made(transport)
     connection.data_received(request)
@@ -65,9 +68,12 @@ class WebSocketConnection(asyncio.Protocol):
         runs: "RunService",
         speaker: "Speaker | None" = None,
         place: "Place | None" = None,
+        rounds: Rounds | None = None,
     ) -> None:
         self._place = place
         self._loop = asyncio.get_running_loop()
+        self._rounds = rounds or Rounds(self._loop)
+        self._waits_for_turn = False
         self._protocol = ServerProtocol(max_size=MAX_MESSAGE_BYTES)
         self._client = runs.connect(self._flush_soon, speaker=speaker)
         self._transport: asyncio.Transport
@@ -111,8 +117,25 @@ class WebSocketConnection(asyncio.Protocol):
         self._alive = True
         if self._unparsed or len(data) > TURN_BYTES:
             self._unparsed += data
-            data = self._next_piece()
-        self._parse(data)
+            self._listen()
+            self._ask_for_turn()
+        else:
+            self._parse(data)
+
+    def _ask_for_turn(self) -> None:
+        """Go on with what came when others have had their turn."""
+        if not self._waits_for_turn:
+            self._waits_for_turn = True
+            self._rounds.add(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._waits_for_turn = False
+        if self._paused or self._transport.is_closing():
+            return
+        if self._unparsed and not self._messages and not self._client.full:
+            self._parse(self._next_piece())
+        else:
+            self._hand_over()
 
     def _next_piece(self) -> bytes:
         data = self._unparsed
@@ -136,7 +159,7 @@ class WebSocketConnection(asyncio.Protocol):
                 break
             self._client.receive(self._messages.popleft())
         if (self._messages or self._unparsed) and not self._client.full:
-            self._flush_soon()
+            self._ask_for_turn()
         self._listen()
 
     def _listen(self) -> None:
@@ -192,10 +215,10 @@ class WebSocketConnection(asyncio.Protocol):
         frames = self._client.take(WRITE_BYTES)
         if frames and self._protocol.state is State.OPEN:
             self._transport.write(b"".join(map(text_frame, frames)))
-        if self._unparsed and not self._messages and not self._client.full:
-            self._parse(self._next_piece())
+        if self._messages or self._unparsed:
+            self._ask_for_turn()
         else:
-            self._hand_over()
+            self._listen()
         if self._client.waiting:
             self._flush_soon()
         elif self._client.closing:

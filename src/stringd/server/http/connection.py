@@ -213,6 +213,8 @@ class HttpConnection(Responder):
         elif not self._place.become_websocket():
             self._refuse_with(error_response(too_busy()))
         else:
+            # The transport is another's from here on: nothing is read or written by us.
+            self._closing = True
             self._crowd.connections.discard(self)
             self._outbox.flush()
             head = self._head_again(method)

@@ -23,7 +23,7 @@ from stringd.server.http.messages import (
 )
 from stringd.server.http.reader import Application, RequestReader
 
-TURN_REQUESTS: Final = 64
+TURN_REQUESTS: Final = 16
 """Pipelined requests answered before other connections get their turn."""
 
 LARGE_ANSWER_BYTES: Final = 64 * 1024
@@ -138,7 +138,7 @@ class Responder(RequestReader):
         self._transport.pause_reading()
         if self._current is None and not self._write_paused and not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self._take_turn)
+            self._crowd.rounds.add(self._take_turn)
 
     def _let_others_read(self) -> None:
         if not self._closing:

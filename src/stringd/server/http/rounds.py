@@ -1,4 +1,4 @@
-"""Work that waits its turn, so that large requests of many connections do not become one long one.
+"""Work that waits its turn, so that what many connections ask for does not become one long turn.
 
 The event loop looks at every connection before it looks at one again; what each does then adds up.
 Whoever has much to do asks for a turn for each piece, and small requests pass in between.
