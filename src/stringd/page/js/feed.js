@@ -34,6 +34,7 @@ export const promptKey = ({ runId, requestId }) => `${runId}\n${requestId}`;
 /** @type {FeedEvent[]} */
 let arrived = [];
 let scheduled = false;
+let looked = 0;
 /** @type {EventSource | null} */
 let source = null;
 /** @type {Set<(event: FeedEvent) => void>} */
@@ -73,10 +74,16 @@ async function look() {
   return seen.position;
 }
 
+/** @param {string} id */
+const numberOf = (id) => Number(id.slice(id.lastIndexOf("-") + 1));
+
 /** @param {string} position */
 function open(position) {
   source?.close();
-  source = new EventSource(`/events?after=${encodeURIComponent(position)}`);
+  // What is older than the look at everything is only listed.
+  looked = numberOf(position);
+  events.value = [];
+  source = new EventSource(`/events?after=${encodeURIComponent(position.replace(/\d+$/, "0"))}`);
   source.onopen = () => (link.value = "live");
   source.onerror = () => {
     link.value = "gone";
@@ -111,7 +118,7 @@ function apply() {
       topics: new Map(topics.value), runs: new Map(runs.value), waiting: new Map(waiting.value),
       resolved: new Map(resolved.value), gate: new Map(gate.value),
     };
-    for (const event of taken) change(next, event);
+    for (const event of taken) if (numberOf(event.id) > looked) change(next, event);
     topics.value = next.topics;
     runs.value = next.runs;
     waiting.value = next.waiting;
@@ -122,7 +129,9 @@ function apply() {
     link.value = "live";
     heard.value = Date.now();
   });
-  for (const event of taken) for (const listener of listeners) listener(event);
+  // The ring does not reach back to the first event: that is not news on the first connection.
+  if (taken.some((event) => event.kind === "feed.missed" && (event.why === "restarted" || numberOf(event.id) > looked))) follow();
+  for (const event of taken) if (numberOf(event.id) > looked) for (const listener of listeners) listener(event);
 }
 
 /** @param {any} next @param {FeedEvent} event */
@@ -172,9 +181,6 @@ function change(next, event) {
       break;
     case "daemon.health":
       figures.value = [...figures.value, event].slice(-KEPT_FIGURES);
-      break;
-    case "feed.missed":
-      look().catch(() => (link.value = "gone"));
       break;
   }
 }

@@ -5,7 +5,9 @@ import { Gone, Navigation, Status } from "./parts/frame.js";
 import { Overlays } from "./parts/palette.js";
 import { wanted } from "./prompts.js";
 import { path, to } from "./route.js";
+import { Events, eventsKeys } from "./views/events.js";
 import { Gate, gateKeys } from "./views/gate.js";
+import { Health, healthKeys } from "./views/health.js";
 import { Inbox, inboxKeys } from "./views/inbox.js";
 import { Run, runKeys } from "./views/run.js";
 import { Runs, runsKeys } from "./views/runs.js";
@@ -16,6 +18,8 @@ import { Runs, runsKeys } from "./views/runs.js";
 const VIEWS = {
   "": { name: "Inbox", view: Inbox, keys: inboxKeys },
   runs: { name: "Runs", view: Runs, keys: runsKeys },
+  events: { name: "Events", view: Events, keys: eventsKeys },
+  health: { name: "Health", view: Health, keys: healthKeys },
   gate: { name: "Gate", view: Gate, keys: gateKeys },
   run: { name: "Run", view: Run, keys: runKeys },
 };

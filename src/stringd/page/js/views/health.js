@@ -1,0 +1,52 @@
+/** Is it well: figures over time, what doctor says, versions. */
+import { html, signal, useEffect } from "../html.js";
+import { daemon, figures } from "../feed.js";
+import { offer } from "../keys.js";
+import { Mark } from "../parts/mark.js";
+import { shown } from "../text.js";
+import { span } from "../time.js";
+
+
+const health = signal(/** @type {any} */ (null));
+const failure = signal("");
+
+async function look() {
+  try {
+    health.value = await (await fetch("/health")).json();
+    failure.value = "";
+  } catch (error) {
+    failure.value = error instanceof Error ? error.message : String(error);
+  }
+}
+
+export const healthKeys = /** @type {[string, string][]} */ ([["v", "check again"], ["?", "keys"]]);
+
+export function Health() {
+  useEffect(() => {
+    look();
+    return offer("health", [{ key: "v", what: "check again", run: look }]);
+  }, []);
+  const last = figures.value.at(-1);
+  const damage = health.value?.damage ?? [];
+  const well = !failure.value && !damage.length && !last?.errors;
+  return html`<div class="split"><section aria-labelledby="health-title">
+      <header class="head"><${Mark} of=${well ? "done" : "failed"} /><h1 id="health-title">${well ? "It is well" : "Something is wrong"}</h1><span class="quiet">${health.value ? `up for ${span(health.value.uptime)}` : ""}</span></header>
+      <div class="scroll">${failure.value && html`<p class="bad pad" role="alert">${shown(failure.value)}</p>`}
+        ${damage.map((/** @type {string} */ each) => html`<p class="bad pad"><${Mark} of="failed" /> ${shown(each)}</p>`)}
+        <${Plot} name="Requests a second" unit="" of=${(/** @type {any} */ each) => each.requestsPerSecond} />
+        <${Plot} name="Waiting in queues" unit="" of=${(/** @type {any} */ each) => each.queued} />
+        <${Plot} name="Memory" unit=" MB" of=${(/** @type {any} */ each) => Math.round(each.memoryBytes / 1e6)} />
+        <${Plot} name="Topics" unit="" of=${(/** @type {any} */ each) => each.topics} />
+        <${Plot} name="Runs" unit="" of=${(/** @type {any} */ each) => each.runs} /></div>
+    </section><aside aria-label="Doctor"><section class="section"><h2>Set-up</h2><p class="pad"><code>stringd doctor</code> in a terminal checks this machine’s set-up and says how to fix it.</p></section>
+      <section class="section"><h2>Versions</h2><dl class="arguments pad"><dt>stringd</dt><dd>${daemon.value.version}</dd><dt>process</dt><dd>${daemon.value.pid}</dd><dt>data</dt><dd class="mono">${shown(health.value?.dataDir ?? "")}</dd></dl></section></aside></div>`;
+}
+
+/** @param {{ name: string, unit: string, of: (figure: any) => number }} props */
+function Plot({ name, unit, of }) {
+  const series = figures.value.map(of);
+  const most = Math.max(1, ...series);
+  const points = series.map((value, index) => `${(index / Math.max(1, series.length - 1)) * 400},${60 - (value / most) * 56}`).join(" ");
+  return html`<figure class="plot"><figcaption><b>${name}</b><span><b>${series.at(-1) ?? 0}${unit}</b> <span class="quiet">now, ${most === 1 && !series.some(Boolean) ? 0 : most}${unit} most</span></span></figcaption>
+    <svg viewBox="0 0 400 62" preserveAspectRatio="none" role="img" aria-label=${`${name}: ${series.at(-1) ?? 0}${unit} now`}><path class="grid" d="M0 4H400M0 32H400M0 60H400" /><polyline points=${points} /></svg></figure>`;
+}
