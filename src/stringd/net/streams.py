@@ -6,8 +6,9 @@ of the environment count, as for any other program of the owner.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from stringd.net.fetch import CONNECT_SECONDS, FetchError, HostUnreachableError
@@ -113,6 +114,9 @@ def _certificates() -> "ssl.SSLContext":
 def _client(silence: float) -> "httpx2.AsyncClient":
     import httpx2
 
+    # What it would import with its first request, on the loop.
+    with suppress(ImportError):
+        import_module("anyio._backends._asyncio")
     return httpx2.AsyncClient(
         verify=_certificates(),
         timeout=httpx2.Timeout(silence, connect=CONNECT_SECONDS, pool=None),

@@ -21,6 +21,8 @@ class Memory:
 
     def __init__(self, records: Iterable[ConversationRecord] = ()) -> None:
         self.records = list(records)
+        self._counted = 0
+        self._turns = 0
 
     def active(self) -> list[ConversationRecord]:
         return [record for record in self.records if record.status != "superseded"]
@@ -35,13 +37,16 @@ class Memory:
 
     def turns(self) -> int:
         """Model round-trips so far, counted over every record but the summaries."""
-        return sum(
+        # Records are only added at the end, but for summaries.
+        self._turns += sum(
             1
-            for record in self.records
+            for record in self.records[self._counted :]
             if record.user_message.get("content") != SUMMARY_NOTE
             for message in record.response_messages
             if message["role"] == "assistant"
         )
+        self._counted = len(self.records)
+        return self._turns
 
     def roll(self, keep: int) -> None:
         """Keep the newest `keep` active records in view."""
@@ -52,6 +57,7 @@ class Memory:
     def apply(self, event: RetentionEvent) -> None:
         """Put a compaction into effect."""
         apply_retention(self.records, event)
+        self._counted = self._turns = 0
 
 
 def due(

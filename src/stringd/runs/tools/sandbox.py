@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -43,6 +44,7 @@ class RunSandbox:
         self._workspace = workspace
         self._hidden = tuple(hidden)
         self._temporary: Path | None = None
+        self._making = threading.Lock()
 
     async def has_walls(self) -> bool:
         """Whether this machine can make what the level asks for."""
@@ -95,6 +97,8 @@ class RunSandbox:
             self._temporary = None
 
     def _own_temporary(self) -> Path:
-        if self._temporary is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="stringd-run-"))
-        return self._temporary
+        # Commands of one answer are prepared side by side, in threads.
+        with self._making:
+            if self._temporary is None:
+                self._temporary = Path(tempfile.mkdtemp(prefix="stringd-run-"))
+            return self._temporary
