@@ -4,6 +4,7 @@ import os
 import select
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ class Place:
 
     def __init__(self, daemon: Daemon, base: Path) -> None:
         self.daemon = daemon
-        self.owner = Person(daemon.port, "owner", base / "user")
+        self.owner = Person(daemon.port, base.name, base / "user")
         # Where the action works: as an app in its data, as a page beside it.
         self.data = self.owner.home / WORK_DIRECTORY / "server"
         self.data.mkdir(parents=True, mode=0o700)
@@ -67,17 +68,37 @@ class Place:
         lines = self.owner.gets("/info", "app:server").splitlines()
         return [line for line in lines if line.startswith("job: ")]
 
+    def close(self) -> None:
+        os.close(self.held)
+
     def read(self) -> bytes:
         assert select.select([self.held], [], [], WAIT_SECONDS)[0], "the job says nothing"
         return os.read(self.held, 100)
 
 
-@pytest.fixture(params=LEVELS)
-def place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
-    with Daemon(tmp_path / "daemon", STRINGD_ACTION_SANDBOX=request.param) as daemon:
-        place = Place(daemon, tmp_path)
+@pytest.fixture(scope="module", params=LEVELS)
+def shared(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Daemon]:
+    level: str = request.param
+    with Daemon(tmp_path_factory.mktemp("jobs"), STRINGD_ACTION_SANDBOX=level) as daemon:
+        yield daemon
+
+
+@pytest.fixture
+def place(shared: Daemon, tmp_path: Path) -> Iterator[Place]:
+    with closing(Place(shared, tmp_path)) as place:
         yield place
-        os.close(place.held)
+
+
+@pytest.fixture(params=LEVELS)
+def own_place(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    """One whose daemon the test ends."""
+    with (
+        Daemon(tmp_path / "daemon", STRINGD_ACTION_SANDBOX=request.param) as daemon,
+        closing(Place(daemon, tmp_path)) as place,
+    ):
+        yield place
 
 
 @pytest.mark.parametrize("action", ["serve", "serve-in-group", "serve-soon"])
@@ -98,16 +119,16 @@ def test_uninstalling_the_app_ends_its_jobs(place: Place) -> None:
     place.wait_for_the_end()
 
 
-def test_stopping_the_daemon_ends_the_jobs(place: Place) -> None:
-    place.serve()
-    place.daemon.stop()
-    place.wait_for_the_end()
+def test_stopping_the_daemon_ends_the_jobs(own_place: Place) -> None:
+    own_place.serve()
+    own_place.daemon.stop()
+    own_place.wait_for_the_end()
 
 
-def test_killing_the_daemon_ends_the_jobs(place: Place) -> None:
-    place.serve()
-    place.daemon.kill()
-    place.wait_for_the_end()
+def test_killing_the_daemon_ends_the_jobs(own_place: Place) -> None:
+    own_place.serve()
+    own_place.daemon.kill()
+    own_place.wait_for_the_end()
 
 
 def test_a_page_that_is_not_an_app_leaves_nothing(place: Place) -> None:
