@@ -19,7 +19,7 @@ import pytest
 
 import stringd
 from stringd.gate.audit import FILE_NAME
-from tests.gate.support import PATIENCE, QUESTION, RunningGate, running_gate
+from tests.gate.support import PATIENCE, QUESTION, RunningGate, connect, running_gate
 from tests.gate.test_execute import processes_with
 from tests.gate.test_turns import until
 from tests.requirements import proves
@@ -276,7 +276,9 @@ def test_another_account_is_hung_up_on(account: Account) -> None:
         words = [sys.executable, "-m", "stringd", "request", "--socket", str(gate.path), "id"]
         done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
         assert done.returncode == 1
-        assert "server closed connection without response" in done.stderr
+        assert "belongs to another account" in done.stderr
+        with connect(gate.path) as stranger:
+            assert stranger.recv(1) == b""
         gate.terminal.wait_for("rejecting connection from uid 0")
         assert QUESTION not in gate.terminal.screen
 

@@ -41,11 +41,14 @@ def http_client(
     printed: Callable[[bytes], None],
     flooded: Flooded,
 ) -> httpx2.AsyncClient:
-    """A client whose answers have an end. `printed` gets the status of those that are errors."""
+    """A client whose answers have an end. `printed` gets each status that is an error, once."""
+    told: set[str] = set()
 
     async def look_at(response: httpx2.Response) -> None:
-        if response.is_error:
-            printed(f"HTTP {response.status_code} {response.reason_phrase}".encode())
+        status = f"HTTP {response.status_code} {response.reason_phrase}\n"
+        if response.is_error and status not in told:
+            told.add(status)
+            printed(status.encode())
         # Of a stream of events each has a limit of its own.
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _LimitedBody(cast("httpx2.AsyncByteStream", response.stream), flooded)

@@ -113,7 +113,9 @@ def test_a_failed_call_writes_nothing(call: Caller) -> None:
         act(call, web.url, f"save: Response.body\nto: {name}.bin")
         assert not (call.home / f"{name}.bin").exists()
         web.answer = Reply("data", "text/plain")
-        assert act(call, web.url, f"save: Response.body\nto: d-{name}/{name}.bin\nsaved") == "saved"
+        path = f"d-{name}/{name}.bin"
+        said = act(call, web.url, f"save: Response.body\nto: {path}\nsaved")
+        assert said == f"saved\n\nSaved: {call.home / path}"
         assert (call.home / f"d-{name}" / f"{name}.bin").read_bytes() == b"data"
         assert act(call, web.url, "save: Response.body\nto: /etc/evil").startswith(
             "to: write failed: Path outside workspace: /etc/evil"

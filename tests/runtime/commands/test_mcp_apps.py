@@ -71,7 +71,7 @@ def test_tools_and_resources_stand_in_a_document(call: Caller) -> None:
     assert "- `/act.add` — Add numbers up." in page
     assert "[About sums][@doc-1]" in page
     assert call("app:sums", "/act.add --help").content == (
-        "Action: add\n---\n   --numbers <array> (required)\n"
+        "Action: add\n---\n/act.add\n   --numbers <array> (required)\n"
         "   --label <string> (optional) — (default: sum)"
     )
 
