@@ -11,7 +11,7 @@ import pytest
 from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.http import request
 from tests.support.person import Person
-from tests.support.web import Reply, WebServer
+from tests.support.web import Asked, Reply, WebServer
 
 _numbers = count(1)
 APP = "---\ntype: app\nname: {name}\n{more}---\n# App\n\n{body}"
@@ -466,3 +466,23 @@ def test_only_an_address_that_was_given_out_takes_events(daemon: Daemon, person:
     assert post(new, b"x")[0] == 202
     request(daemon.port, "DELETE", f"/users/{person.id}")
     assert post(new, b"x")[0] == 401
+
+
+def test_a_web_topic_keeps_the_cookies_of_its_sites(person: Person) -> None:
+    def answer(asked: Asked) -> Reply:
+        if asked.target == "/login":
+            sets = (("Set-Cookie", "sid=abc; Path=/; HttpOnly"), ("Set-Cookie", "deep=1; Path=/x"))
+            return Reply("", status=302, headers=(*sets, ("Location", "/page")))
+        text = f"# {asked.headers.get('cookie', 'none')}\n\n```act.who\nGET /me\n```\n"
+        kind = "text/markdown" if asked.target == "/page" else "text/plain"
+        return Reply(text, kind)
+
+    with WebServer(answer) as web, WebServer(answer) as other:
+        assert "# sid=abc" in person.gets(f"/open {web.url}/login", "web:a")
+        assert "# sid=abc" in person.gets("/act.who", "web:a")
+        assert "# sid=abc" in person.gets(f"/open --tab web:c {web.url}/page", "web:a")
+        assert "# none" in person.gets(f"/open {other.url}/page", "web:a")
+        assert "# none" in person.gets(f"/open {web.url}/page", "web:b")
+        assert "# none" in person.gets(f"/open {web.url}/login", "file:plain")
+        person.gets("/close", "web:a")
+        assert "# none" in person.gets(f"/open {web.url}/page", "web:a")

@@ -27,6 +27,7 @@ from stringd.actions.shell_text import HOME_NAME, ComposedCommand
 from stringd.actions.templates import Inputs
 from stringd.actions.walls import ActionWalls, CommandCall, wall_hint
 from stringd.documents import Action, html_to_markdown
+from stringd.net.cookies import CookieJar
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
 from stringd.system.command import CommandEnding
 from stringd.system.detached import DetachedJob
@@ -103,6 +104,8 @@ class ActionCaller(NamedTuple):
     permit: CommandPermit | None = None
     judges: tuple[HopJudge, ...] = ()
     """Asked about every connection, besides what the document's provenance says."""
+    cookies: CookieJar | None = None
+    """What the site of the page set in this topic."""
 
 
 async def run_action(
@@ -189,6 +192,7 @@ class _Call:
             call.body,
             self._engine.http_timeout,
             judges=(network, *self._caller.judges),
+            cookies=self._caller.cookies,
         )
         try:
             fetched = await self._engine.fetch(request)

@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 from stringd.net.addresses import Reach, Resolved, classify, resolve
 from stringd.net.charsets import decoded
+from stringd.net.cookies import CookieJar
 
 if TYPE_CHECKING:
     import ssl
@@ -88,6 +89,8 @@ class FetchRequest(NamedTuple):
     timeout: float = 60.0
     may_be_private: bool = True
     judges: tuple[HopJudge, ...] = ()
+    cookies: CookieJar | None = None
+    """Where cookies come from and go to; without it there are none."""
 
 
 class _Patience:
@@ -209,10 +212,12 @@ class Fetcher:
             async with self._connected().stream(
                 request.method,
                 named.copy_with(host=address, fragment=None),
-                headers=[(b"Host", named.netloc), *once, *_encoded(request.headers)],
+                headers=[(b"Host", named.netloc), *once, *_encoded(_with_cookies(request))],
                 content=request.body,
                 extensions={"sni_hostname": named.raw_host.decode("ascii")},
             ) as response:
+                if request.cookies is not None:
+                    request.cookies.take(request.url, response.headers.get_list("set-cookie"))
                 location = response.headers.get("location")
                 redirected = None
                 if location is not None and response.status_code in _REDIRECTS:
@@ -310,6 +315,14 @@ def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
     return [
         (n.encode("utf-8", "replace"), v.encode("utf-8", "replace")) for n, v in headers.items()
     ]
+
+
+def _with_cookies(request: FetchRequest) -> Mapping[str, str]:
+    """The headers of a request; one that brings a cookie of its own gets no other."""
+    sent = request.cookies.header(request.url) if request.cookies is not None else None
+    if sent is None or any(name.lower() == "cookie" for name in request.headers):
+        return request.headers
+    return {**request.headers, "Cookie": sent}
 
 
 def _redirected(request: FetchRequest, status: int, location: str) -> FetchRequest:

@@ -3,7 +3,7 @@
 from stringd.actions.binding import needs_arguments, read_arguments
 from stringd.actions.errors import ActionError
 from stringd.actions.network import names_sent
-from stringd.actions.provenance import ForeignFile, InstalledApp, capabilities
+from stringd.actions.provenance import ForeignFile, InstalledApp, WebPage, capabilities
 from stringd.actions.run import ActionCaller, ActionText, DocumentAnswer, Help, Outcome, run_action
 from stringd.actions.schema import listing, schema
 from stringd.documents import Action, render_text
@@ -172,6 +172,8 @@ async def _outcome(call: Call, asked: ActionCall) -> Outcome:
         tool_caller(call, provenance) if asked.action.method == "MCP" else None,
         command_permit(permission),
         connection_judges(permission, names),
+        # A web page's actions go to its own origin only.
+        call.session.cookies if isinstance(provenance, WebPage) else None,
     )
     try:
         return await run_action(call.services.engine, asked.action, asked.arguments, caller)

@@ -33,6 +33,8 @@ async def open_in_tab(call: Call, text: str, open_at: OpenAt) -> Result:
         session = call.topics.session(slot)
         session.variables.update(call.session.variables)
         session.variable_owners.update(call.session.variable_owners)
+        if session.cookies is not None and call.session.cookies is not None:
+            session.cookies = call.session.cookies.copy()
         outcome = open_at(call._replace(session=session), going)
         result = outcome if isinstance(outcome, Result) else await outcome
         writing = call.topics.save(session)

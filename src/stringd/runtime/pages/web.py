@@ -38,6 +38,7 @@ from stringd.runtime.topics.location import (
 from stringd.runtime.topics.permission import connection_judges
 
 if TYPE_CHECKING:
+    from stringd.net.cookies import CookieJar
     from stringd.runtime.topics.call import Call
 
 ACCEPT: Final = "application/json, text/markdown, text/plain"
@@ -78,8 +79,11 @@ class PageSource(NamedTuple):
         answer = await self.get(resolved(url, part.url or ""))
         return answer.text().removeprefix("\ufeff"), answer.url
 
-    async def get(self, url: str) -> Fetched:
-        """An answer of 2xx. Raises `CommandError`."""
+    async def get(self, url: str, cookies: "CookieJar | None" = None) -> Fetched:
+        """An answer of 2xx. Raises `CommandError`.
+
+        Only what the reader opens is asked for with cookies, not what a page includes.
+        """
         if not is_web(url):
             raise CommandError("LOAD_ERROR", f"Unsupported URI scheme: {url}")
         request = FetchRequest(
@@ -89,6 +93,7 @@ class PageSource(NamedTuple):
             timeout=FETCH_SECONDS,
             may_be_private=self.may_be_private,
             judges=(*self.judges, *connection_judges(self.call.caller.permission)),
+            cookies=cookies,
         )
         try:
             answer = await self.call.services.fetcher.fetch(request)
@@ -117,7 +122,7 @@ async def load_web(
     part = manifest.find(url) if manifest else None
     if manifest is not None and part is not None:
         return await _listed(PageSource(call, may_be_private, manifest), url, part)
-    answer = await PageSource(call, may_be_private).get(url)
+    answer = await PageSource(call, may_be_private).get(url, call.session.cookies)
     found = read_manifest(answer.body, answer.url)
     if found is None:
         return await _complete(PageSource(call, not answer.public), await _page(answer))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
+from stringd.net.cookies import CookieJar
 from stringd.runtime.topics.history import History
 from stringd.runtime.topics.location import Location, display, path_of
 from stringd.runtime.topics.queue import MAX_WAITING, TopicQueue
@@ -42,6 +43,7 @@ class Session:
 
     __slots__ = (
         "auto_shortcuts",
+        "cookies",
         "directory",
         "had_shell",
         "history",
@@ -68,6 +70,8 @@ class Session:
 
     def _forget(self) -> None:
         self.location: Location | None = None
+        self.cookies = CookieJar() if self.topic.type == "web" else None
+        """What sites set in a web topic; in memory only."""
         self.history = History()
         self.variables: dict[str, str] = {}
         self.auto_shortcuts: dict[str, str] = {}
