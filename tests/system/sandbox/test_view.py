@@ -1,11 +1,13 @@
 """What a spec shows of a disk, and in which order."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from stringd.system.sandbox import Level, SandboxError, SandboxSpec
 from stringd.system.sandbox.view import MountAccess, ViewEntry, view
+from tests.system.sandbox.cage import NOBODY
 
 
 @pytest.fixture
@@ -100,3 +102,19 @@ def test_the_whole_machine_can_be_a_workspace() -> None:
     entries = view(SandboxSpec(workspace=(Path("/"),)))
     assert entries[0] == ViewEntry("/", MountAccess.WRITE, True)
     assert [each.access for each in entries[1:]].count(MountAccess.OWN) >= 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others cannot make directories that root cannot use")
+def test_what_root_could_not_get_to_without_its_rights_is_left_out(disk: Path) -> None:
+    theirs = disk / "home/project/deep"
+    os.chown(theirs, NOBODY, NOBODY)
+    spec = SandboxSpec(
+        workspace=(disk / "home/project",), hidden=(str(theirs / "data"),), readable=(disk,)
+    )
+    inside = [
+        ("home/project/deep", MountAccess.WRITE),
+        ("home/project/deep/data", MountAccess.HIDDEN),
+    ]
+    for mode, found in ((0o711, inside), (0o700, inside[:1])):
+        theirs.chmod(mode)
+        assert shown(spec, disk)[1:] == found

@@ -49,7 +49,12 @@ def view(spec: SandboxSpec, sockets: Iterable[str] = ()) -> tuple[ViewEntry, ...
         if not workspace.is_dir():
             raise SandboxError(f"The workspace {workspace} is not a directory")
     kept = _without_repeats(sorted(places.values(), key=_depth))
-    return tuple(sorted((*kept, *_pinned(kept)), key=_depth))
+    found = sorted((*kept, *_pinned(kept)), key=_depth)
+    if os.geteuid() != 0:
+        return tuple(found)
+    # Inside, root has no more rights than others: what it could not get to needs no walls.
+    passable: dict[str, bool] = {"/": True}
+    return tuple(entry for entry in found if _can_pass(_parent(entry.path), passable))
 
 
 def matching(pattern: str) -> Iterator[str]:
@@ -95,6 +100,20 @@ def _entry(path: str, access: MountAccess) -> ViewEntry | None:
     return ViewEntry(os.path.realpath(path), access, stat.S_ISDIR(mode))
 
 
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+def _can_pass(directory: str, known: dict[str, bool]) -> bool:
+    """Whether root without its capabilities gets into a directory."""
+    if directory not in known:
+        info = os.stat(directory)  # noqa: PTH116
+        shift = 6 if info.st_uid == 0 else 3 if info.st_gid == os.getegid() else 0
+        may = bool(info.st_mode >> shift & 1)
+        known[directory] = may and _can_pass(_parent(directory), known)
+    return known[directory]
+
+
 def _depth(entry: ViewEntry) -> int:
     return len(entry.path.rstrip("/").split("/"))
 
@@ -118,7 +137,7 @@ def _pinned(entries: Iterable[ViewEntry]) -> tuple[ViewEntry, ...]:
 def _way_up(path: str, known: dict[str, ViewEntry]) -> Iterator[str]:
     """The directories above, up to the first known one or the root."""
     while path != "/":
-        path = path.rpartition("/")[0] or "/"
+        path = _parent(path)
         yield path
         if path in known:
             return
