@@ -1,6 +1,7 @@
 """The sandbox of CLI actions: how far the command of a call reaches."""
 
 import asyncio
+import math
 import os
 import re
 import shutil
@@ -15,8 +16,10 @@ from stringd.actions.errors import ActionError
 from stringd.actions.named_paths import named_paths, paths_in, place_around
 from stringd.actions.place import ActionContext
 from stringd.actions.provenance import app_of, owner
+from stringd.system.lineage import lock_limit
 from stringd.system.open_apps import OpenApps
 from stringd.system.sandbox import (
+    TEMPORARY,
     Enclosed,
     Level,
     Network,
@@ -131,7 +134,10 @@ class ActionWalls:
         """One /tmp for all commands of an app, so that one finds what another left there."""
         key = (place.names.context.get("HOME", ""), owner(place.provenance))
         if key not in self._temporary:
-            self._temporary[key] = Path(tempfile.mkdtemp(prefix="stringd-app-"))
+            # Named after the mark of the daemon, so that it is found when nobody removed it.
+            mark = lock_limit(os.getpid()) or math.inf
+            prefix = "stringd-app-" if mark == math.inf else f"stringd-{int(mark):x}-"
+            self._temporary[key] = Path(tempfile.mkdtemp(prefix=prefix, dir=TEMPORARY[0]))
         return self._temporary[key]
 
 
