@@ -125,6 +125,7 @@ SESSIONS = _numbered(
     ("An open web page comes back without the network.", "sessions survive"),
     ("/close and DELETE leave nothing behind.", "sessions survive"),
     ("A document deleted meanwhile is named, not a failure of the topic.", "sessions survive"),
+    ("A kill during an installation leaves the old app or the new one, whole.", "our own promise"),
 )
 
 DEFECTS = [

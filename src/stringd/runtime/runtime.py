@@ -10,6 +10,7 @@ import msgspec
 from stringd.runtime.commands import bash
 from stringd.runtime.commands.table import dispatch
 from stringd.runtime.errors import CommandError, NotSavedError
+from stringd.runtime.packages.interrupted import Interrupted
 from stringd.runtime.packages.record import Adoption
 from stringd.runtime.services import Services
 from stringd.runtime.topics.call import ANYONE, Caller
@@ -58,7 +59,13 @@ class Runtime:
     ) -> None:
         self._observer = observer or Unobserved()
         self.services = Services.of(settings, fetcher)
-        self.topics = Topics(settings.data_dir, Adoption(settings.data_dir), self._observer)
+        adopt, settle = Adoption(settings.data_dir), Interrupted()
+
+        def prepare(home: str) -> None:
+            settle(home)
+            adopt(home)
+
+        self.topics = Topics(settings.data_dir, prepare, self._observer)
         self._closed = False
 
     def execute(self, slot: Slot, text: str, caller: Caller = ANYONE) -> Answer | Awaitable[Answer]:

@@ -30,6 +30,24 @@ def held(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextmanager
+def try_hold(directory: Path) -> Iterator[bool]:
+    """Like `held`, without waiting: whether nobody else holds it. Raises `OSError`."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:
+            # Without locks in the file system, nobody else is assumed to be at work.
+            pass
+        yield True
+    finally:
+        os.close(descriptor)
+
+
 def write_atomically(path: Path, data: bytes, mode: int) -> None:
     """Replace `path` by `data` in one step, synced to disk before and after the rename.
 

@@ -26,9 +26,16 @@ from stringd.runtime.packages.installed import (
     register,
     unregister,
 )
+from stringd.runtime.packages.interrupted import (
+    being_built,
+    carry,
+    keep_before,
+    kept_before,
+    settle,
+    take_back,
+)
 from stringd.runtime.packages.kept_files import (
     KeptFiles,
-    carry_over,
     data_directory,
     put_aside,
 )
@@ -274,6 +281,8 @@ def _alone(home: str) -> Iterator[None]:
     except OSError as error:
         raise InstallError(f"Cannot use {directory}: {error.strerror}") from error
     with held(directory):
+        # Another daemon may have crashed since ours looked.
+        settle(home, directory)
         yield
 
 
@@ -289,8 +298,7 @@ def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -
     known = record.files_of(home, package.name)
     data = data_directory(home, package.name)
     final = package_directory(home, package.name)
-    staging = final.with_name(f".{package.name}.tmp")
-    retired = final.with_name(f".{package.name}.old")
+    staging, retired = being_built(final), kept_before(final)
     try:
         _discard(staging)
         staging.mkdir(mode=0o700)
@@ -301,24 +309,21 @@ def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -
             # An installation was interrupted here.
             put_aside(retired, known, data)
             _discard(retired)
-        if final.exists():
-            final.rename(retired)
+        keep_before(final, known)
         staging.rename(final)
+        record.keep(home, package.name, final, package.again, confirmed=package.confirmed)
     except OSError as error:
-        if not final.exists() and retired.exists():
-            retired.rename(final)
+        take_back(final)
         _discard(staging)
         raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
     main = final / MAIN_FILE
-    kept = KeptFiles()
+    # Until here a crash is taken back; from here on it is installed.
+    register(home, package.kind, package.name, main.as_uri())
     try:
-        record.keep(home, package.name, final, package.again, confirmed=package.confirmed)
-        if retired.exists():
-            # After the record: what actions made is not part of the app.
-            kept = carry_over(retired, final, known, data)
+        # After the record: what actions made is not part of the app.
+        kept = carry(final, data)
     except OSError as error:
         raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
-    register(home, package.kind, package.name, main.as_uri())
     return Installation(main, kept)
 
 
