@@ -197,6 +197,8 @@ HEALTH = _numbered(
     ("A port value that cannot be used is an error naming variable and value.", SPEC("1.1")),
     ("At the start the daemon prints where it listens, and how many users it loaded.", SPEC("1.1")),
     ("Logging is off unless asked for, and writes one line an event.", SPEC("1.1")),
+    ("What was acknowledged survives kill -9, whole and once.", "our own promise"),
+    ("Two daemons on one data directory lose and double nothing.", "our own promise"),
 )
 
 CLIENT = _numbered(

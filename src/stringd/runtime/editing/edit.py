@@ -1,6 +1,7 @@
 """Changing a file: read, compute, check that nothing changed meanwhile, write, remember."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import UNSET
@@ -20,6 +21,7 @@ from stringd.runtime.editing.text_file import (
 from stringd.runtime.errors import CommandError
 from stringd.runtime.topics import undo_store
 from stringd.system.clock import timestamp
+from stringd.system.files import held
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
@@ -68,8 +70,7 @@ def edit_file(
     Raises `NotAskedError` for an agent of a run that has to be asked about this file first.
     """
     check_asked(call, file)
-    # Edits run in threads: between reading and renaming, no other edit may write.
-    with call.services.edits:
+    with alone(call):
         before = _read(file, rules)
         unread = before is not None and _changed_since(call, file, before)
         if before is not None:
@@ -92,6 +93,18 @@ def edit_file(
     context = call.session.number("_diff_context", 0, DEFAULT_CONTEXT)
     limit = call.session.number("_diff_max_lines", 1, DEFAULT_MAX_LINES)
     return Edited(new, len(data), blind, diff(old, new, context, limit))
+
+
+@contextmanager
+def alone(call: "Call") -> Iterator[None]:
+    """Between reading a file and renaming, no other edit may write.
+
+    Edits run in threads, and another daemon may use the same data directory.
+    """
+    with call.services.edits, ExitStack() as stack:
+        with suppress(OSError):
+            stack.enter_context(held(call.services.settings.data_dir))
+        yield
 
 
 def check_asked(call: "Call", file: FilePath) -> None:

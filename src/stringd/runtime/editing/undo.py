@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from stringd.runtime.editing.edit import EditRules, _read, check_asked
+from stringd.runtime.editing.edit import EditRules, _read, alone, check_asked
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import digest, remove, write_data
 from stringd.runtime.errors import CommandError
@@ -26,7 +26,7 @@ def revert(call: "Call") -> Reverted:
     `NotAskedError` for an agent of a run that has to be asked first.
     """
     data_dir = call.services.settings.data_dir
-    with call.services.edits:
+    with alone(call):
         records = undo_store.steps(data_dir, call.session)
         if not records:
             raise CommandError("NOT_FOUND", "Nothing to undo.")
