@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SILENCE_SECONDS: Final = 600.0
 """A model may think long before its first word."""
-_KEPT_CONNECTIONS: Final = 100
+_POOL_SIZE: Final = 16
 _MAX_WHOLE_BYTES: Final = 1024 * 1024
 
 
@@ -62,8 +62,9 @@ class StreamClient:
 
     def __init__(self, silence: float = SILENCE_SECONDS) -> None:
         self._silence = silence
-        self._client: httpx2.AsyncClient | None = None
-        self._opening: asyncio.Lock | None = None
+        self._pools: list[_Pool] = []
+        self._loaded = False
+        self._loading: asyncio.Lock | None = None
 
     @asynccontextmanager
     async def post(
@@ -73,34 +74,59 @@ class StreamClient:
 
         Raises `HostUnreachableError` when nobody took the connection, else `FetchError`.
         """
-        client = self._client or await self._opened()
+        if not self._loaded:
+            await self._load()
+        pool = self._pool()
+        pool.busy += 1
+        try:
+            response = await pool.send(url, headers, body)
+            try:
+                yield StreamedAnswer(response)
+            finally:
+                await response.aclose()
+        finally:
+            pool.busy -= 1
+
+    async def close(self) -> None:
+        """Close every connection."""
+        pools, self._pools = self._pools, []
+        for pool in pools:
+            await pool.client.aclose()
+
+    def _pool(self) -> "_Pool":
+        """The first that has room, so that its connections are used again."""
+        for pool in self._pools:
+            if pool.busy < _POOL_SIZE:
+                return pool
+        self._pools.append(_Pool(_client(self._silence)))
+        return self._pools[-1]
+
+    async def _load(self) -> None:
+        self._loading = self._loading or asyncio.Lock()
+        async with self._loading:
+            if not self._loaded:
+                # Reading certificates blocks for tens of milliseconds, importing for longer.
+                await asyncio.to_thread(_certificates)
+                self._loaded = True
+
+
+class _Pool:
+    """Some of the connections: the library looks through all of a client's for every request."""
+
+    def __init__(self, client: "httpx2.AsyncClient") -> None:
+        self.client = client
+        self.busy = 0
+
+    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> "httpx2.Response":
         import httpx2
 
         try:
-            request = client.build_request("POST", url, headers=headers, content=body)
-            response = await client.send(request, stream=True)
+            request = self.client.build_request("POST", url, headers=headers, content=body)
+            return await self.client.send(request, stream=True)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise HostUnreachableError(_reason(error)) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise FetchError(_reason(error)) from error
-        try:
-            yield StreamedAnswer(response)
-        finally:
-            await response.aclose()
-
-    async def close(self) -> None:
-        """Close every connection."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
-
-    async def _opened(self) -> "httpx2.AsyncClient":
-        self._opening = self._opening or asyncio.Lock()
-        async with self._opening:
-            if self._client is None:
-                # Reading certificates blocks for tens of milliseconds, importing for longer.
-                self._client = await asyncio.to_thread(_client, self._silence)
-        return self._client
 
 
 @cache
@@ -108,19 +134,19 @@ def _certificates() -> "ssl.SSLContext":
     """Read once: it is most of what a new client costs."""
     import httpx2
 
+    # What a client would import with its first request, on the loop.
+    with suppress(ImportError):
+        import_module("anyio._backends._asyncio")
     return httpx2.create_ssl_context()
 
 
 def _client(silence: float) -> "httpx2.AsyncClient":
     import httpx2
 
-    # What it would import with its first request, on the loop.
-    with suppress(ImportError):
-        import_module("anyio._backends._asyncio")
     return httpx2.AsyncClient(
         verify=_certificates(),
         timeout=httpx2.Timeout(silence, connect=CONNECT_SECONDS, pool=None),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=_KEPT_CONNECTIONS),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=_POOL_SIZE),
         follow_redirects=False,
     )
 

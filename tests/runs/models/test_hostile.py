@@ -302,6 +302,9 @@ async def test_the_schema_of_an_answer_reaches_the_provider(
         ("[1]", ""),
         ('{"path": 5}', "Invalid arguments"),
         ('{"path": "note.txt"}  ', "forty-two"),
+        ('{"path": "note.txt", "nosuch": 1}', ""),
+        ("null", ""),
+        (r'{"path": "\ud83d"}', ""),
     ],
 )
 async def test_whatever_a_model_says_to_a_tool_the_run_goes_on(
@@ -315,6 +318,15 @@ async def test_whatever_a_model_says_to_a_tool_the_run_goes_on(
     assert len(results) == 1
     assert seen in results[0]["output"] + results[0].get("error", "")
     assert len(provider.asked) == 2
+
+
+async def test_a_tool_nobody_has_is_named_and_the_run_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: Form
+) -> None:
+    replies = (form.tool("no_such_tool", "{}"), form.text("done"))
+    messages, provider = await run(monkeypatch, tmp_path, form, *replies, tools=["read_file"])
+    assert messages[-1].get("result") == "done", messages[-1]
+    assert "no_such_tool" in json.dumps(provider.asked[1].body["messages"][-1])
 
 
 async def test_letters_cut_in_two_and_pings_between_change_nothing(
