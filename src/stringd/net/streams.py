@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SILENCE_SECONDS: Final = 600.0
 """A model may think long before its first word."""
 _POOL_SIZE: Final = 16
+# An agent's tools may take this long between two requests.
+_KEPT_SECONDS: Final = 60.0
 _MAX_WHOLE_BYTES: Final = 1024 * 1024
 
 
@@ -146,7 +148,11 @@ def _client(silence: float) -> "httpx2.AsyncClient":
     return httpx2.AsyncClient(
         verify=_certificates(),
         timeout=httpx2.Timeout(silence, connect=CONNECT_SECONDS, pool=None),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=_POOL_SIZE),
+        limits=httpx2.Limits(
+            max_connections=None,
+            max_keepalive_connections=_POOL_SIZE,
+            keepalive_expiry=_KEPT_SECONDS,
+        ),
         follow_redirects=False,
     )
 
