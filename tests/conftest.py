@@ -8,6 +8,7 @@ from typing import Final
 import hypothesis
 import pytest
 
+from stringd.system.workers import end_workers
 from tests.support.leftovers import IGNORED, Snapshot
 from tests.support.skips import Promises, ids_of, in_ci, refused
 
@@ -42,6 +43,7 @@ def nothing_left_over() -> Iterator[None]:
     """
     before = Snapshot()
     yield
+    end_workers()
     left = before.leftovers() if IGNORED not in os.environ else []
     assert left == [], "the test left these behind"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from stringd.actions.errors import payload_error
-from stringd.actions.holes.check import Judgement, judge
+from stringd.actions.holes.check import SHORT_COMMAND, Judgement, judge, judge_ahead
 from stringd.actions.holes.refusals import HoleRefusal
 from stringd.actions.place import ActionContext, Names, text_of
 from stringd.actions.shell_text import ComposedCommand, compose_command
@@ -28,6 +28,18 @@ CONTEXT_NAMES: Final = (
 _SAMPLE: Final = "text"
 _SAMPLE_WORDS: Final = (_SAMPLE, _SAMPLE)
 _ANY_FLAG: Final = "any-flag"
+
+
+async def read_ahead(action: Action, inputs: Inputs, words: tuple[str, ...]) -> None:
+    """Judge a long command in a worker, so that `command_for` need not wait for it."""
+    if len(action.target) <= SHORT_COMMAND:
+        return
+    # Composing uses values up; these are only looked at.
+    looked_at = Inputs(inputs.values, inputs.place)
+    names = {*inputs.values, *inputs.place.names.session}
+    composed = compose_command(action.target, looked_at, words, action.fields)
+    for command in (_sample(action, inputs.place, names), composed):
+        await judge_ahead(command.text, command.sources)
 
 
 def command_for(action: Action, inputs: Inputs, words: tuple[str, ...]) -> ComposedCommand:

@@ -14,8 +14,10 @@ from stringd.actions.data import PATH, Step, steps
 _REFERENCE: Final = re.compile(rf"\{{(?:@([A-Za-z_][\w-]*)|({PATH}))\}}", re.ASCII)
 _SHORTCUT_LINE: Final = re.compile(r"\{@([A-Za-z_][\w-]*)\}[ \t]*=(?!=)[ \t]*(.*)", re.ASCII)
 _VARIABLE_LINE: Final = re.compile(r"\{([A-Za-z_]\w*)\}[ \t]*=(?!=)[ \t]*(.*)", re.ASCII)
-_FOR_LINE: Final = re.compile(r"[ \t]*for:[ \t]*([A-Za-z_]\w*)[ \t]+in[ \t]+(\S+)[ \t]*", re.ASCII)
-_FILE_LINE: Final = re.compile(r"[ \t]*(save|decode|to):[ \t]*(.*?)[ \t]*", re.ASCII)
+_FOR_LINE: Final = re.compile(
+    r"[ \t]*+for:[ \t]*+([A-Za-z_]\w*+)[ \t]++in[ \t]++(\S++)[ \t]*+", re.ASCII
+)
+_FILE_LINE: Final = re.compile(r"[ \t]*+(save|decode|to):[ \t]*+(.*)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,14 @@ Line = Assign | Remember | Loop | Save | Decode | Write | Print
 Program = tuple[Line, ...]
 
 
+MAX_LOOP_DEPTH: Final = 8
+"""Loops within loops; each multiplies the time of those inside it. A deeper `for:` is text."""
+
+
 @lru_cache(maxsize=256)
 def compile_template(text: str) -> Program:
     """The program of a template. Any text is a program."""
-    return _block(iter(text.split("\n")), closes=False)
+    return _block(iter(text.split("\n")), 0)
 
 
 def mentions(text: str, *names: str) -> bool:
@@ -96,29 +102,32 @@ def mentions(text: str, *names: str) -> bool:
     return any(re.search(rf"Response\.{name}(?![\w-])", text) for name in names)
 
 
-def _block(lines: Iterator[str], *, closes: bool) -> Program:
-    """Lines up to the `end:` that closes this block, or to the end of the text."""
+def _block(lines: Iterator[str], depth: int) -> Program:
+    """Lines up to the `end:` that closes this loop, or to the end of the text."""
     collected: list[Line] = []
     for line in lines:
-        if closes and line.strip() == "end:":
+        if depth and line.strip() == "end:":
             break
-        collected.append(_line(line, lines))
+        collected.append(_line(line, lines, depth))
     return tuple(collected)
 
 
-def _line(line: str, rest: Iterator[str]) -> Line:
+def _line(line: str, rest: Iterator[str], depth: int) -> Line:
     if (match := _SHORTCUT_LINE.fullmatch(line)) is not None:
         return Remember(match[1], _parts(expression(match[2].rstrip())))
     if (match := _VARIABLE_LINE.fullmatch(line)) is not None:
         return Assign(match[1], expression(match[2].rstrip()))
-    if (match := _FOR_LINE.fullmatch(line)) is not None:
+    if depth < MAX_LOOP_DEPTH and (match := _FOR_LINE.fullmatch(line)) is not None:
         path = steps(match[2].removeprefix("{").removesuffix("}"))
         if path is not None:
-            return Loop(match[1], tuple(path), _block(rest, closes=True))
+            return Loop(match[1], tuple(path), _block(rest, depth + 1))
     if (match := _FILE_LINE.fullmatch(line)) is not None:
+        rest_of_line = match[2].rstrip(" \t")
         if match[1] == "save":
-            return Save(match[2])
-        return Decode(match[2]) if match[1] == "decode" else Write(expression(match[2]))
+            return Save(rest_of_line)
+        if match[1] == "decode":
+            return Decode(rest_of_line)
+        return Write(expression(rest_of_line))
     return Print(expression(line))
 
 

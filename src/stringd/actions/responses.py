@@ -1,5 +1,6 @@
 """Running a response template over an answer."""
 
+import asyncio
 import base64
 import binascii
 import re
@@ -27,8 +28,12 @@ from stringd.actions.program import (
 )
 from stringd.actions.secrets import Mask
 
-# Two nested loops over a large answer must not fill the memory.
+# Two nested loops over a large answer must not fill the memory, nor take for ever.
 MAX_OUTPUT_CHARACTERS: Final = 4 * 1024 * 1024
+MAX_LINES: Final = 200_000
+LARGE_TEMPLATE: Final = 16 * 1024
+# Others get their turn between so many lines.
+_LINES_PER_TURN: Final = 256
 _NO_BUFFER: Final = "no current buffer (was save: skipped or missing?)"
 _CONTEXT_VARIABLE: Final = re.compile(r"\$([A-Za-z_]\w*)", re.ASCII)
 
@@ -61,10 +66,17 @@ class TemplateRun:
     newest: dict[str, str] = field(default_factory=dict)
     buffer: bytes | None = None
     size: int = 0
+    lines_run: int = 0
 
     async def run(self, template: str) -> str:
         """The output text, with notices about files written and references that led nowhere."""
-        await self._block(compile_template(template), {}, in_loop=False)
+        if len(template) > LARGE_TEMPLATE:
+            program = await asyncio.to_thread(compile_template, template)
+        else:
+            program = compile_template(template)
+        await self._block(program, {}, in_loop=False)
+        if self.lines_run > MAX_LINES:
+            self.lines.append(f"> ⚠️ The template was stopped after {MAX_LINES} lines.")
         text = self.mask("\n".join(self.lines)).rstrip()
         saved = "\n".join(f"Saved: {path}" for path in self.saved if path not in text)
         return "\n\n".join(filter(None, (text, saved, *self._notices())))
@@ -87,8 +99,11 @@ class TemplateRun:
 
     async def _block(self, program: Program, items: dict[str, Any], *, in_loop: bool) -> None:
         for line in program:
-            if self.size > MAX_OUTPUT_CHARACTERS:
+            if self.size > MAX_OUTPUT_CHARACTERS or self.lines_run > MAX_LINES:
                 return
+            self.lines_run += 1
+            if self.lines_run % _LINES_PER_TURN == 0:
+                await asyncio.sleep(0)
             await self._line(line, items, in_loop=in_loop)
 
     async def _line(self, line: Line, items: dict[str, Any], *, in_loop: bool) -> None:
@@ -102,7 +117,7 @@ class TemplateRun:
                 self._remember(line, items, in_loop=in_loop)
             case Loop():
                 found = self._array(line.path, items)
-                for item in found if isinstance(found, list) else ():
+                for item in found if isinstance(found, list) and line.body else ():
                     await self._block(line.body, {**items, line.variable: item}, in_loop=True)
             case Save():
                 self._save(line.typed)

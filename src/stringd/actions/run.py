@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from stringd.actions.binding import Bound, CallArguments, bind, needs_arguments
 from stringd.actions.cli import CommandOutput, RunningCommand, command_environment
-from stringd.actions.command_line import command_for
+from stringd.actions.command_line import command_for, read_ahead
+from stringd.actions.conversion import PageLimitError, markdown_of
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.http_text import HttpCall, RequestComposer
@@ -26,7 +27,7 @@ from stringd.actions.secrets import NOTHING_HIDDEN, Mask, secrets_in
 from stringd.actions.shell_text import HOME_NAME, ComposedCommand
 from stringd.actions.templates import Inputs
 from stringd.actions.walls import ActionWalls, CommandCall, wall_hint
-from stringd.documents import Action, html_to_markdown
+from stringd.documents import Action
 from stringd.net.cookies import CookieJar
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge
 from stringd.system.command import CommandEnding
@@ -34,7 +35,6 @@ from stringd.system.detached import DetachedJob
 from stringd.system.sandbox import Level
 
 SHOWN_BODY: Final = 500
-LARGE_HTML: Final = 256 * 1024
 """HTML above this is converted outside the loop thread."""
 MAX_TEXT: Final = 256 * 1024
 """An answer is cut in the middle beyond this many characters."""
@@ -210,10 +210,12 @@ class _Call:
                 return DocumentAnswer(fetched, call.url, call.shown_url, self._mask)
             return ActionText(self._mask(_cut(fetched.text().rstrip())))
         text = fetched.text()
-        if html and len(text) > LARGE_HTML:
-            text = await asyncio.to_thread(html_to_markdown, text)
-        elif html:
-            text = html_to_markdown(text)
+        if html:
+            try:
+                text = await markdown_of(text)
+            except PageLimitError as error:
+                reason = f"The answer of {call.shown_url} cannot be used: {error}"
+                raise ActionError("LOAD_ERROR", reason) from error
         fields = {"status": fetched.status, "body": parsed(text)}
         return await self._template(
             bound, ActionAnswer(fields, fetched.body), self._action.response
@@ -235,6 +237,7 @@ class _Call:
 
     async def _cli(self, bound: Bound, inputs: Inputs) -> Outcome:
         self._check_names()
+        await read_ahead(self._action, inputs, bound.words)
         command = command_for(self._action, inputs, bound.words)
         self._check_required(bound, inputs)
         template = self._action.response

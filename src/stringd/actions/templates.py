@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from stringd.actions.place import ActionContext, Value, text_of
 
 _HOLE: Final = re.compile(
-    r"\{\.\.\.args\}|\{([A-Za-z_]\w*)(?:\[(\d+)\])?((?:\|[A-Za-z]\w*)*)\}|\$([A-Za-z_]\w*)",
+    r"\{\.\.\.args\}|\{([A-Za-z_]\w*)(?:\[(\d{1,9})\])?((?:\|[A-Za-z]\w*)*)\}|\$([A-Za-z_]\w*)",
     re.ASCII,
 )
 PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*)\}", re.ASCII)

@@ -10,7 +10,7 @@ METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "CLI", "MCP
 _INFO = re.compile(r"act\.([A-Za-z0-9_-]+)(?:\.(response|error))?")
 _OPTION = re.compile(r"""(?:^|\s)-(?:H\s+"([^"]*)"|H\s+'([^']*)'|d\s+'([^']*)'|d\s+"([^"]*)")""")
 _FIRST_OPTION = re.compile(r"\s-[Hd]\s")
-_FIELD = re.compile(r"[ \t]+(\w+)[ \t]*(?:,[ \t]*-([A-Za-z]))?[ \t]*:[ \t]*(.*)")
+_FIELD = re.compile(r"[ \t]++(\w++)[ \t]*+(?:,[ \t]*+-([A-Za-z])[ \t]*+)?+:[ \t]*+(.*)")
 _TYPE = re.compile(r"(\w+(?:\|\w+)*)(?=[\s(=]|$)")
 _PART = re.compile(
     r"""\(([^()]*)\)|"([^"]*)"|'([^']*)'"""
@@ -258,7 +258,7 @@ def _parts(rest: str, values: dict[str, Any]) -> bool:
             position += 1
         constraint, double, single, *defaults, word = match.groups()
         if constraint is not None or word is not None:
-            parts = (constraint or word).split(",")
+            parts = (constraint or word or "").split(",")
             if not all(_constrain(part.strip(), values) for part in parts):
                 return False
         elif double is not None or single is not None:

@@ -251,6 +251,12 @@ class Document:
         ]
         return diagnose(self.source, found)
 
+    def explore(self) -> None:
+        """Find every part now, for a caller who can wait better than those who ask later."""
+        parts = self.frontmatter, self.menus, self.includes, self.requirements, self.shortcuts
+        found = *parts, self.references, self.actions, self.diagnostics, self._uses
+        del found
+
     def warnings(self, menus: Iterable[Menu] = ()) -> tuple[str, ...]:
         """Diagnostics as text, then uses of shortcuts that neither the page nor a menu defines."""
         if not self._uses:

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from stringd.formats.places import Scalar, SourceSyntaxError, Value
 
-# The YAML scanner's time grows with the square of its nesting; no honest header comes near this.
-MAX_BRACKETS: Final = 1000
+MAX_HEADER: Final = 64 * 1024
+"""Characters; a longer header is not read. No honest one comes near it."""
 
-_KEY = re.compile(r"([^\s:#\[\]{},'\"][^:\n]*?)\s*:(?:\s+(.*))?")
+_NOT_IN_FRONT: Final = frozenset(":#[]{},'\"")
 _PLAIN = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_-]{0,99}+: [A-Za-z][A-Za-z0-9 _./-]*+\n)++")
 """Nothing but keys and bare words: what such lines mean needs no YAML parser."""
 
@@ -44,9 +44,9 @@ def header_bounds(source: str) -> HeaderBounds:
 
 
 def read_header(text: str, scalar: Scalar) -> dict[str, Value]:
-    """The map a header's text is; empty when it is something else. Never raises."""
+    """The map a header's text is; empty when it is something else or too long. Never raises."""
     text = text.replace("\r\n", "\n")
-    if not text.strip():
+    if not text.strip() or len(text) > MAX_HEADER:
         return {}
     if _PLAIN.fullmatch(text):
         pairs = (line.split(": ", 1) for line in text.splitlines())
@@ -59,8 +59,6 @@ def read_header(text: str, scalar: Scalar) -> dict[str, Value]:
 
 
 def _yaml(text: str, scalar: Scalar) -> Value:
-    if text.count("[") + text.count("{") > MAX_BRACKETS:
-        raise SourceSyntaxError("too many brackets", None)
     # Loaded with the first header that needs it.
     from stringd.formats.yaml12 import parse_loosely
 
@@ -80,8 +78,8 @@ def _next_rule(source: str, position: int) -> int:
 def _key_by_key(text: str, scalar: Scalar) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for chunk in _chunks(text):
-        match = _KEY.fullmatch(chunk[0].rstrip())
-        if match is None:
+        found = _pair(chunk[0].rstrip())
+        if found is None:
             continue
         try:
             parsed = _yaml("\n".join(chunk), scalar)
@@ -90,8 +88,8 @@ def _key_by_key(text: str, scalar: Scalar) -> dict[str, Value]:
         if isinstance(parsed, dict):
             values.update(parsed)
         else:
-            rest = (match[2] or "").strip()
-            values[match[1]] = scalar(_unquoted(rest)) if rest else _items(chunk[1:])
+            key, rest = found
+            values[key] = scalar(_unquoted(rest)) if rest else _items(chunk[1:])
     return values
 
 
@@ -107,18 +105,26 @@ def _chunks(text: str) -> Iterator[list[str]]:
         yield chunk
 
 
+def _pair(line: str) -> tuple[str, str] | None:
+    """Key and value of a `key: value` line."""
+    key, colon, value = line.partition(":")
+    if not colon or not line or line[0].isspace() or line[0] in _NOT_IN_FRONT:
+        return None
+    return (key.rstrip(), value.strip()) if not value or value[0].isspace() else None
+
+
 def _items(lines: list[str]) -> list[Value]:
     """`- x` and `- NAME: text` items, with `key: value` lines of any indentation below them."""
     items: list[Value] = []
     for line in lines:
         text = line.strip()
-        pair = _KEY.fullmatch(text.removeprefix("-").strip())
+        pair = _pair(text.removeprefix("-").strip())
         last = items[-1] if items else None
         if text.startswith("-"):
             entry: Value = text[1:].strip()
-            items.append({pair[1]: _unquoted(pair[2] or "")} if pair else _unquoted(str(entry)))
+            items.append({pair[0]: _unquoted(pair[1])} if pair else _unquoted(str(entry)))
         elif pair and isinstance(last, dict):
-            last[pair[1]] = _unquoted(pair[2] or "")
+            last[pair[0]] = _unquoted(pair[1])
     return items
 
 

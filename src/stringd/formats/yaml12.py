@@ -1,12 +1,11 @@
 """YAML with the scalars of the 1.2 core schema (`yes` and `on` are strings), and their places."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import yaml
 from yaml._yaml import CParser
-from yaml.resolver import BaseResolver
 
 from stringd.formats.places import (
     MAX_DEPTH,
@@ -34,24 +33,9 @@ _CORE: Final = [
 ]
 
 
-class _CoreLoader(CParser, BaseResolver):
-    """Composes nodes with the scalar rules of the YAML 1.2 core schema."""
-
-    def __init__(self, text: str) -> None:
-        CParser.__init__(self, text)
-        BaseResolver.__init__(self)
-
-    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: Any) -> str:
-        if kind is yaml.ScalarNode and implicit[0]:
-            plain = value or ""
-            return next((tag for tag, form in _CORE if form.fullmatch(plain)), _STR)
-        resolved: str = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
-        return resolved
-
-
 def parse_yaml(text: str) -> tuple[Any, Places]:
     try:
-        node = _CoreLoader(text).get_single_node()
+        node = _Composer(text).single_node()
     except yaml.MarkedYAMLError as error:
         place = _mark(error.problem_mark or error.context_mark)
         problem = ", ".join(filter(None, (error.problem, error.context)))
@@ -61,10 +45,94 @@ def parse_yaml(text: str) -> tuple[Any, Places]:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise SourceSyntaxError(f"{error.reason} at line {line}", None) from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise SourceSyntaxError(str(error) or "values are nested too deeply", None) from None
+    except yaml.YAMLError as error:
+        raise SourceSyntaxError(str(error), None) from None
     builder = _YamlBuilder()
     return (None if node is None else builder.build(node, (), 0)), builder.places
+
+
+class _Composer:
+    """Nodes from the parser's events, with the scalar rules of the YAML 1.2 core schema.
+
+    The parser's own composer calls itself for each level and ends the process on a deep text; its
+    scanner looks at every open bracket for each token. So nesting is counted here, event by event.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._next: Callable[[], Any] = CParser(text).get_event
+        self._anchors: dict[str, Any] = {}
+
+    def single_node(self) -> yaml.Node | None:
+        """The node of the only document. Raises `YAMLError` or `SourceSyntaxError`."""
+        self._next()
+        event = self._next()
+        if type(event) is yaml.StreamEndEvent:
+            return None
+        root = self._document()
+        event = self._next()
+        if type(event) is not yaml.StreamEndEvent:
+            context, problem = (
+                "expected a single document in the stream",
+                "but found another document",
+            )
+            raise yaml.MarkedYAMLError(context, None, problem, event.start_mark)
+        return root
+
+    def _document(self) -> yaml.Node:
+        opened: list[yaml.CollectionNode] = []
+        root: yaml.Node | None = None
+        while type(event := self._next()) is not yaml.DocumentEndEvent:
+            if isinstance(event, yaml.CollectionEndEvent):
+                opened.pop()
+                continue
+            node = self._node(event)
+            root = root or node
+            if opened:
+                _put(opened[-1], node)
+            if isinstance(event, yaml.CollectionStartEvent):
+                opened.append(node)
+                if len(opened) > MAX_DEPTH + 1:
+                    raise SourceSyntaxError("values are nested too deeply", _mark(event.start_mark))
+        assert root is not None
+        return root
+
+    def _node(self, event: Any) -> Any:
+        marks: tuple[Any, Any] = (event.start_mark, event.end_mark)
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._anchors:
+                raise yaml.MarkedYAMLError(None, None, "found undefined alias", marks[0])
+            return self._anchors[event.anchor]
+        if isinstance(event, yaml.ScalarEvent):
+            node: yaml.Node = yaml.ScalarNode(_scalar_tag(event), event.value, *marks)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            node = yaml.SequenceNode(str(event.tag), [], *marks)
+        else:
+            node = yaml.MappingNode(str(event.tag), [], *marks)
+        if event.anchor is not None:
+            if event.anchor in self._anchors:
+                first = self._anchors[event.anchor].start_mark
+                context = "found duplicate anchor; first occurrence"
+                raise yaml.MarkedYAMLError(context, first, "second occurrence", event.start_mark)
+            self._anchors[event.anchor] = node
+        return node
+
+
+def _put(into: yaml.CollectionNode, node: yaml.Node) -> None:
+    """Add a node; in a mapping a key waits for its value."""
+    if isinstance(into, yaml.SequenceNode):
+        into.value.append(node)
+    elif into.value and len(into.value[-1]) == 1:
+        into.value[-1] = (into.value[-1][0], node)
+    else:
+        into.value.append((node,))
+
+
+def _scalar_tag(event: yaml.ScalarEvent) -> str:
+    if event.tag not in (None, "!"):
+        return str(event.tag)
+    if not event.implicit[0]:
+        return _STR
+    return next((tag for tag, form in _CORE if form.fullmatch(event.value)), _STR)
 
 
 def _tab_before(text: str, place: SourcePlace) -> bool:
@@ -151,15 +219,15 @@ def parse_loosely(text: str, scalar: Scalar) -> Value:
     Raises `SourceSyntaxError`.
     """
     try:
-        return _built(iter(list(yaml.parse(text, Loader=yaml.CSafeLoader))), scalar)
+        return _built(yaml.parse(text, Loader=yaml.CSafeLoader), scalar)
     except (yaml.YAMLError, ValueError) as broken:
         raise SourceSyntaxError(str(broken), None) from None
 
 
 def _built(events: Iterator[Any], scalar: Scalar) -> Value:
-    """Build values from parser events on an explicit stack: depth costs memory, not recursion."""
-    root: list[Value] = []
-    stack: list[_Open] = [_Open(root)]
+    """Build values from parser events as they come, so that a text too deep is not read on."""
+    documents: list[Value] = []
+    stack: list[_Open] = [_Open(documents)]
     for event in events:
         match type(event).__name__:
             case "ScalarEvent":
@@ -168,14 +236,18 @@ def _built(events: Iterator[Any], scalar: Scalar) -> Value:
                 # Expanding aliases lets a few lines become gigabytes; they stay text.
                 stack[-1].add(f"*{event.anchor}")
             case "SequenceStartEvent":
-                stack.append(stack[-1].nest([]))
+                stack.append(_deeper(stack, []))
             case "MappingStartEvent":
-                stack.append(stack[-1].nest({}))
+                stack.append(_deeper(stack, {}))
             case "SequenceEndEvent" | "MappingEndEvent":
                 stack.pop()
-            case "DocumentEndEvent":
-                break
-    return root[0] if root else None
+    return documents[0] if documents else None
+
+
+def _deeper(stack: "list[_Open]", child: list[Value] | dict[str, Value]) -> "_Open":
+    if len(stack) > MAX_DEPTH:
+        raise SourceSyntaxError("values are nested too deeply", None)
+    return stack[-1].nest(child)
 
 
 class _Open:

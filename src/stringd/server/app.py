@@ -1,5 +1,6 @@
 """The application: which request goes where, and how errors are answered."""
 
+import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,6 +34,7 @@ from stringd.server.pages import refused_page
 from stringd.server.runs import RunsEndpoint
 from stringd.server.turns import TopicTurns
 from stringd.server.webhook import PATH, SUFFIX, WebhookEndpoints
+from stringd.system.workers import end_workers
 from stringd.wire.gate import AUDIT_LOG, gate_directory
 
 if TYPE_CHECKING:
@@ -116,6 +118,7 @@ class App:
         """Release what the rooms hold; the daemon is stopping."""
         await self._mcp.close()
         await self.runtime.close()
+        await asyncio.to_thread(end_workers)
 
     def refusal(self, headers: Mapping[bytes, bytes]) -> str | None:
         """Why a request with these headers is refused; None when it may pass."""

@@ -29,17 +29,26 @@ def run_ports(runtime: "Runtime", turns: "TopicTurns") -> DaemonPorts:
     )
 
 
-def page_text(html: str, wanted: WebFormat) -> str:
+async def page_text(html: str, wanted: WebFormat) -> str:
     """A web page as `/open` shows it, or its bare text. Raises `ToolFailure`."""
-    from stringd.documents.html import MAX_DEPTH, html_to_markdown, html_to_text, too_deep
+    from stringd.actions.conversion import PageLimitError, markdown_of, text_of_page
+    from stringd.documents.html import MAX_DEPTH, too_deep
 
-    if too_deep(html):
+    if await asyncio.to_thread(too_deep, html):
         raise ToolFailure(
             "command_failed",
             f"The page is nested more than {MAX_DEPTH} deep; it is not converted",
             next_step="ask for it with format html",
         )
-    return html_to_markdown(html) if wanted == "markdown" else html_to_text(html)
+    try:
+        return await (markdown_of if wanted == "markdown" else text_of_page)(html)
+    except PageLimitError as error:
+        reason = str(error)
+        raise ToolFailure(
+            "command_failed",
+            reason[:1].upper() + reason[1:],
+            next_step="ask for it with format html",
+        ) from None
 
 
 class DaemonTopics:

@@ -1,5 +1,6 @@
 """A composed command → what must be changed in it before any value may be put in."""
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
@@ -10,13 +11,21 @@ from stringd.actions.holes.code_words import code_words
 from stringd.actions.holes.commands import CommandRules
 from stringd.actions.holes.contexts import find_in_line, steers
 from stringd.actions.holes.interpreters import interpreter
-from stringd.actions.holes.refusals import Finding, HoleRefusal
-from stringd.actions.holes.sources import NOTHING, Carried, Source, Sources, of_callers
+from stringd.actions.holes.refusals import Finding, HoleDanger, HoleRefusal
+from stringd.actions.holes.sources import (
+    NOTHING,
+    Carried,
+    Source,
+    Sources,
+    ValueOrigin,
+    of_callers,
+)
 from stringd.actions.holes.variables import Variables, walk
 from stringd.formats.shell import grammar
 from stringd.formats.shell.parse import read
 from stringd.formats.shell.words import ShellStage, Word, source, spelled
 from stringd.formats.shell.wrappers import SHELLS, read_through, shell_arguments
+from stringd.system.workers import WorkerError, WorkerTask, ask, await_answer
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -24,6 +33,12 @@ if TYPE_CHECKING:
 _DEEPEST: Final = 8
 # Hundreds of commands; reading them takes a fraction of a second.
 _MOST_NODES: Final = 3000
+SHORT_COMMAND: Final = 1000
+"""Characters; a longer command is judged in a worker, as the grammar takes long over some."""
+JUDGING_SECONDS: Final = 5.0
+_JUDGING: Final = WorkerTask(__name__, "judge_for_daemon", JUDGING_SECONDS)
+_LONG_COMMANDS: Final = 64
+_NamedSources = tuple[tuple[str, Source], ...]
 _START_FILES: Final = ("--rcfile", "--init-file")
 _POSITIONAL: Final = "@*0123456789"
 
@@ -36,17 +51,82 @@ class Judgement(NamedTuple):
     """As their author wrote them."""
 
 
+_long_commands: dict[tuple[str, _NamedSources], Judgement] = {}
+"""The long commands that were judged last."""
+
+
 def judge(text: str, sources: Sources) -> Judgement:
     """Judge a composed command; `sources` are the variables that carry values into it."""
-    named = {name: found for name, found in sources.items() if name in text}
-    return _judged(text, tuple(sorted(named.items())))
+    named = _named(text, sources)
+    if not named:
+        return Judgement((), frozenset())
+    if len(text) <= SHORT_COMMAND:
+        return _judged(text, named)
+    found = _long_commands.get((text, named))
+    if found is None:
+        # Only threads that may wait come here; the loop judges ahead.
+        try:
+            found = _from_worker(ask(_JUDGING, text, _as_text(named)))
+        except WorkerError:
+            found = _unread(named)
+        _keep(text, named, found)
+    return found
+
+
+async def judge_ahead(text: str, sources: Sources) -> None:
+    """Judge a long command in a worker, so that `judge` finds it judged."""
+    named = _named(text, sources)
+    if not named or len(text) <= SHORT_COMMAND or (text, named) in _long_commands:
+        return
+    try:
+        found = _from_worker(await await_answer(_JUDGING, text, _as_text(named)))
+    except WorkerError:
+        found = _unread(named)
+    _keep(text, named, found)
+
+
+def judge_for_daemon(text: str, named: str) -> str:
+    """What a worker answers."""
+    sources = [
+        (name, Source(written, ValueOrigin[origin], options, code))
+        for name, (written, origin, options, code) in json.loads(named)
+    ]
+    found = _judged(text, tuple(sources))
+    return json.dumps((found.refusals, sorted(found.exposed)))
+
+
+def _named(text: str, sources: Sources) -> _NamedSources:
+    return tuple(sorted((name, found) for name, found in sources.items() if name in text))
+
+
+def _as_text(named: _NamedSources) -> str:
+    listed = [(name, (each.written, each.origin.name, *each[2:])) for name, each in named]
+    return json.dumps(listed)
+
+
+def _from_worker(answer: str) -> Judgement:
+    listed, exposed = json.loads(answer)
+    refused = (HoleRefusal(tuple(names), HoleDanger(*danger)) for names, danger in listed)
+    return Judgement(tuple(refused), frozenset(exposed))
+
+
+def _unread(named: _NamedSources) -> Judgement:
+    """What cannot be read in time is refused like what cannot be read."""
+    callers = of_callers(dict(named), dict(named))
+    written = tuple(dict.fromkeys(found.written for name, found in named if name in callers))
+    refused = (HoleRefusal(written, refusals.UNREADABLE),) if written else ()
+    return Judgement(refused, frozenset(found.written for _, found in named))
+
+
+def _keep(text: str, named: _NamedSources, found: Judgement) -> None:
+    while len(_long_commands) >= _LONG_COMMANDS:
+        del _long_commands[next(iter(_long_commands))]
+    _long_commands[text, named] = found
 
 
 @lru_cache(maxsize=256)
-def _judged(text: str, named: tuple[tuple[str, Source], ...]) -> Judgement:
+def _judged(text: str, named: _NamedSources) -> Judgement:
     sources = dict(named)
-    if not sources:
-        return Judgement((), frozenset())
     judge_ = _HoleJudge(sources)
     judge_.line(text, {name: frozenset((name,)) for name in sources}, 0)
     found: dict[tuple[tuple[str, ...], refusals.HoleDanger], None] = {}

@@ -4,6 +4,7 @@ A line is judged command by command, through pipes, lists, substitutions and wha
 command. What cannot be read with certainty is asked about.
 """
 
+import json
 import re
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from stringd.formats.shell.words import HOME
 from stringd.formats.shell.wrappers import read_through
 from stringd.runs.guard.policy import CommandPolicy, Subject, Verdict
 from stringd.runs.guard.shell.dangers import Danger, dangers, home
+from stringd.system.workers import WorkerError, WorkerTask, ask, await_answer
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,76 @@ class _Judged:
         return [danger.why for danger in self.dangers if danger.verdict == verdict]
 
 
-@lru_cache(maxsize=64)
+SHORT_LINE: Final = 1000
+"""Characters; a longer line is read in a worker, as the grammar takes long over some."""
+READING_SECONDS: Final = 5.0
+_READING: Final = WorkerTask(__name__, "read_for_daemon", READING_SECONDS)
+_LONG_LINES: Final = 64
+
+_long_lines: dict[str, _Judged] = {}
+"""The long lines that were read last."""
+
+
+async def read_ahead(line: str) -> None:
+    """Read a long line in a worker, so that it can be judged without waiting for it."""
+    if len(line) <= SHORT_LINE or line in _long_lines:
+        return
+    try:
+        judged = _from_worker(await await_answer(_READING, line))
+    except WorkerError as error:
+        judged = _unread(error)
+    _keep(line, judged)
+
+
+def read_for_daemon(line: str) -> str:
+    """What a worker answers: the commands of a line and what speaks against them."""
+    judged = _read(line)
+    return json.dumps((judged.commands, judged.dangers))
+
+
 def _judged(line: str) -> _Judged:
+    if len(line) <= SHORT_LINE:
+        return _short(line)
+    if line not in _long_lines:
+        # Only threads that may wait come here; the loop reads ahead.
+        try:
+            _keep(line, _from_worker(ask(_READING, line)))
+        except WorkerError as error:
+            _keep(line, _unread(error))
+    return _long_lines[line]
+
+
+@lru_cache(maxsize=64)
+def _short(line: str) -> _Judged:
+    return _at_home(_read(line))
+
+
+def _read(line: str) -> _Judged:
     reading = read_through(line)
+    commands = dict.fromkeys(stage.text for stage in reading.stages)
+    return _Judged(tuple(commands), tuple(dict.fromkeys(dangers(reading))))
+
+
+def _from_worker(answer: str) -> _Judged:
+    commands, found = json.loads(answer)
+    return _at_home(_Judged(tuple(commands), tuple(Danger(*each) for each in found)))
+
+
+def _at_home(judged: _Judged) -> _Judged:
+    """With the name of the home folder, which only this process knows."""
     folder = home()
-    commands = dict.fromkeys(stage.text.replace(HOME, folder) for stage in reading.stages)
-    found = (Danger(each.verdict, each.why.replace(HOME, folder)) for each in dangers(reading))
-    return _Judged(tuple(commands), tuple(dict.fromkeys(found)))
+    found = (Danger(each.verdict, each.why.replace(HOME, folder)) for each in judged.dangers)
+    return _Judged(tuple(text.replace(HOME, folder) for text in judged.commands), tuple(found))
+
+
+def _unread(error: WorkerError) -> _Judged:
+    return _Judged((), (Danger("ask", f"it could not be read: {error}"),))
+
+
+def _keep(line: str, judged: _Judged) -> None:
+    while len(_long_lines) >= _LONG_LINES:
+        del _long_lines[next(iter(_long_lines))]
+    _long_lines[line] = judged
 
 
 class _JudgesLines:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from stringd.runs.guard.commands import read_ahead
 from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.globs import GlobError
 from stringd.runs.guard.guards import Ruling, RunGuards, ToolGuard
@@ -77,6 +78,7 @@ class Permissions:
         `details.why` says what speaks against it. A grant counts for the same line in the same
         `scope` only. What `leaves` the sandbox is always asked about.
         """
+        await read_ahead(line)
         why = [*leaves, *self.guards.of(tool).reasons(line)]
         told = {**details, "why": why} if why else details
         subject = Subject("exec", line, scope=scope)

@@ -1,5 +1,6 @@
 """The text of a strategy or manifest file as plain values, with the place of every value."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -12,10 +13,15 @@ from stringd.formats.shapes import Path as ValuePath
 from stringd.runs.errors import StrategyFileError
 from stringd.runs.strategy.files import Provenance, SourceFile, StrategyFiles
 from stringd.system.safe_open import FileTooLargeError
+from stringd.system.workers import WorkerError, WorkerTask, ask
 
 FORMATS: Final = {".json": "JSON", ".jsonc": "JSON", ".yaml": "YAML", ".yml": "YAML"}
 # A hand-written strategy is a few KiB; prompts live in their own files.
 MAX_BYTES: Final = 1024 * 1024
+SMALL_YAML: Final = 64 * 1024
+"""Characters; a larger file is parsed in a worker."""
+PARSING_SECONDS: Final = 10.0
+_PARSING: Final = WorkerTask(__name__, "yaml_for_daemon", PARSING_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -70,16 +76,49 @@ def read_source(
 
 def _parse(text: str, form: str) -> tuple[Any, Places]:
     # The parsers are loaded with the first file; a daemon without runs never needs them.
+    if form == "YAML" and len(text) > SMALL_YAML:
+        return _parse_away(text)
     if form == "YAML":
-        from stringd.formats.yaml12 import parse_yaml as parse
-    else:
-        from stringd.formats.jsonc import parse_json as parse
-    value, places = parse(text)
+        return _parse_here(text)
+    from stringd.formats.jsonc import parse_json
+
+    return _sendable(*parse_json(text))
+
+
+def _parse_here(text: str) -> tuple[Any, Places]:
+    from stringd.formats.yaml12 import parse_yaml
+
+    return _sendable(*parse_yaml(text))
+
+
+def _sendable(value: Any, places: Places) -> tuple[Any, Places]:
     try:
         msgspec.json.encode(value)
     except UnicodeEncodeError:
         raise SourceSyntaxError("a \\u escape is an unpaired surrogate", None) from None
     return value, places
+
+
+def _parse_away(text: str) -> tuple[Any, Places]:
+    """Parse a large text in a process that can be ended."""
+    try:
+        answer = json.loads(ask(_PARSING, text))
+    except WorkerError as error:
+        raise SourceSyntaxError(f"the file cannot be used: {error}", None) from None
+    if "problem" in answer:
+        place = answer["place"]
+        raise SourceSyntaxError(answer["problem"], SourcePlace(*place) if place else None)
+    places = {tuple(path): SourcePlace(*place) for path, place in answer["places"]}
+    return answer["value"], places
+
+
+def yaml_for_daemon(text: str) -> str:
+    """What a worker answers: the value and its places, or what is wrong."""
+    try:
+        value, places = _parse_here(text)
+    except SourceSyntaxError as bad:
+        return json.dumps({"problem": bad.problem, "place": bad.place})
+    return json.dumps({"value": value, "places": list(places.items())})
 
 
 def _read(path: Path, what: str, files: StrategyFiles, within: Path | None) -> SourceFile:

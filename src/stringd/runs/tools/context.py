@@ -69,7 +69,7 @@ class PrivilegedPort(Protocol):
 class HtmlPort(Protocol):
     """A web page as text a model reads. Raises `ToolFailure` for one it cannot convert."""
 
-    def __call__(self, html: str, wanted: WebFormat, /) -> str: ...
+    async def __call__(self, html: str, wanted: WebFormat, /) -> str: ...
 
 
 class DaemonPorts(NamedTuple):

@@ -142,4 +142,4 @@ async def _converted(text: str, wanted: WebFormat, html: HtmlPort | None) -> str
             "Pages cannot be converted here",
             next_step="ask for it with format html",
         )
-    return await asyncio.to_thread(html, text, wanted)
+    return await html(text, wanted)

@@ -1,5 +1,7 @@
 """`/act`: the actions of the open page."""
 
+import asyncio
+
 from stringd.actions.binding import needs_arguments, read_arguments
 from stringd.actions.errors import ActionError
 from stringd.actions.network import names_sent
@@ -7,13 +9,14 @@ from stringd.actions.provenance import ForeignFile, InstalledApp, WebPage, capab
 from stringd.actions.run import ActionCaller, ActionText, DocumentAnswer, Help, Outcome, run_action
 from stringd.actions.schema import listing, schema
 from stringd.documents import Action, render_text
+from stringd.runtime.editing.text_file import LARGE_FILE_BYTES
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.mounts import tool_caller
 from stringd.runtime.pages.action_context import ActionCall, place_of
 from stringd.runtime.pages.action_page import page_of
 from stringd.runtime.pages.provenance import confirmed
 from stringd.runtime.pages.shortcuts import known_shortcuts
-from stringd.runtime.pages.show import current_page, open_app_page, visit
+from stringd.runtime.pages.show import current_page, open_app_page, visited
 from stringd.runtime.topics.call import Call
 from stringd.runtime.topics.location import Page
 from stringd.runtime.topics.permission import command_permit, connection_judges
@@ -51,9 +54,9 @@ async def perform(call: Call, asked: ActionCall) -> Result:
         form = f"{asked.label}\n{schema(asked.action)}"
         return Result.page(f"Action: {asked.action.id}", form)
     if isinstance(outcome, ActionText):
-        return Result.page("", _shown(call, outcome))
+        return Result.page("", await _shown(call, outcome))
     document = await page_of(outcome)
-    text = visit(call, document, None)
+    text = await visited(call, document, None)
     message = f"Opened {call.session.shown(document.uri)}"
     return Result.page(f"{message}\n{document.notice}" if document.notice else message, text)
 
@@ -104,12 +107,11 @@ async def _run_default(call: Call, page: Page, action: Action) -> str | None:
     except CommandError:
         return None
     if isinstance(outcome, ActionText):
-        return _shown(call, outcome) or None
+        return await _shown(call, outcome) or None
     if isinstance(outcome, DocumentAnswer):
         document = (await page_of(outcome)).document
-        return (
-            _shown(call, ActionText(document.source[document.body_start :], templated=True)) or None
-        )
+        body = ActionText(document.source[document.body_start :], templated=True)
+        return await _shown(call, body) or None
     return None
 
 
@@ -183,11 +185,15 @@ async def _outcome(call: Call, asked: ActionCall) -> Outcome:
         raise CommandError(error.code, f"{error.message}{setup}") from error
 
 
-def _shown(call: Call, answer: ActionText) -> str:
+async def _shown(call: Call, answer: ActionText) -> str:
     """The answer's text; links of a template become shortcuts next to those there are."""
     if not answer.templated:
         return answer.text
     session = call.session
-    rendered = render_text(answer.text, known_shortcuts(session))
+    taken = known_shortcuts(session)
+    if len(answer.text) > LARGE_FILE_BYTES:
+        rendered = await asyncio.to_thread(render_text, answer.text, taken)
+    else:
+        rendered = render_text(answer.text, taken)
     session.auto_shortcuts |= rendered.auto_shortcuts
     return rendered.text

@@ -13,7 +13,7 @@ from stringd.runtime.commands.edit_target import unquoted
 from stringd.runtime.commands.ls import list_directory
 from stringd.runtime.commands.tabs import named_topic, open_in_tab, open_topic
 from stringd.runtime.editing.paths import FilePath, is_directory, is_file, locate
-from stringd.runtime.editing.text_file import is_large
+from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.mcp_app import SCHEME
 from stringd.runtime.packages.mounts import open_resource
@@ -31,6 +31,7 @@ from stringd.runtime.pages.show import (
     show,
     shown,
     visit,
+    visited,
 )
 from stringd.runtime.pages.target import Destination, WebAddress, destination
 from stringd.runtime.pages.web import load_web, may_have_web_parts, with_web_parts
@@ -163,7 +164,7 @@ def _server(uri: str) -> str:
 
 async def _open_resource(call: Call, uri: str) -> Result:
     page = await open_resource(call, uri)
-    return Result.page(f"Opened {uri}", visit(call, page, None))
+    return Result.page(f"Opened {uri}", await visited(call, page, None))
 
 
 def _open_here(call: Call, going: Destination) -> Result:
@@ -213,7 +214,8 @@ def _open_local(call: Call, going: Destination, file: FilePath) -> Result | Awai
 
 
 async def _open_with_web_parts(call: Call, going: Destination, page: Page) -> Result:
-    result = _opened(call, await with_web_parts(call, page), going)
+    page = await with_web_parts(call, page)
+    result = await asyncio.to_thread(_opened, call, page, going)
     return result if going.part else await with_default_action(call, result)
 
 
@@ -235,7 +237,10 @@ async def _open_web(call: Call, going: Destination, address: WebAddress) -> Resu
         if error.code == "NOT_FOUND":
             raise CommandError(error.code, f"{error.message}\n{_url_hint(call)}") from error
         raise
-    result = _opened(call, page, going)
+    if len(page.document.source) > LARGE_FILE_BYTES or page.includes:
+        result = await asyncio.to_thread(_opened, call, page, going)
+    else:
+        result = _opened(call, page, going)
     return result if going.part else await with_default_action(call, result)
 
 

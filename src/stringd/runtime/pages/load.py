@@ -21,7 +21,7 @@ from stringd.documents import (
 from stringd.documents.addresses import joined
 from stringd.runtime.editing.included import source_directory
 from stringd.runtime.editing.paths import FilePath, is_file, locate
-from stringd.runtime.editing.text_file import digest, read_text
+from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, digest, read_text
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.provenance import provenance_of
 from stringd.runtime.topics.location import OpenedFile, Page, is_web, path_of
@@ -48,6 +48,9 @@ def load_file(call: "Call", file: FilePath, *, again: bool = False) -> Page:
     if document.includes:
         document = _compiled(call, file, document, sources)
     _check_version(document)
+    if len(document.source) > LARGE_FILE_BYTES:
+        # A thread waits for it now, the loop would ask for it later.
+        document.explore()
     menus = {name: _menu(call, document, name, path) for name, path in document.menus.items()}
     return Page(
         document,

@@ -84,6 +84,18 @@ def visit(call: "Call", page: Page, block: str | None) -> str:
     return show(call, go_to(call, page, block))
 
 
+async def visited(call: "Call", page: Page, block: str | None) -> str:
+    """`visit`, outside the loop thread if the document is large. Raises `CommandError`."""
+    if len(page.document.source) > LARGE_FILE_BYTES:
+        return await asyncio.to_thread(_explore_and_visit, call, page, block)
+    return visit(call, page, block)
+
+
+def _explore_and_visit(call: "Call", page: Page, block: str | None) -> str:
+    page.document.explore()
+    return visit(call, page, block)
+
+
 def go_to(call: "Call", page: Page, block: str | None) -> Location:
     """Make a loaded page current; the previous one is where `/back` leads."""
     session = call.session

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
+from stringd.actions.conversion import PageLimitError, markdown_of
 from stringd.actions.hosts import origin_of
 from stringd.actions.network import PartsNetwork
 from stringd.actions.provenance import WebPage
@@ -16,14 +17,13 @@ from stringd.documents import (
     Included,
     IncludeFailure,
     Menu,
-    html_to_markdown,
     parse,
     parse_menu,
 )
 from stringd.documents.addresses import joined
 from stringd.net.charsets import is_marked
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge, OfflineError
-from stringd.runtime.editing.text_file import is_binary
+from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_binary
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.action_context import stored_names
 from stringd.runtime.pages.load import absolute_menu, check_menu, web_includes
@@ -49,8 +49,6 @@ MAX_MENUS: Final = 50
 CONVERTED: Final = (
     "Source: HTML auto-converted to markdown — the site does not serve text/markdown natively"
 )
-LARGE_PAGE: Final = 256 * 1024
-"""A page above this is converted outside the loop thread."""
 
 
 class PageSource(NamedTuple):
@@ -194,21 +192,29 @@ async def _listed(source: PageSource, url: str, part: Part) -> Page:
     text, origin = await source.text(url, part)
     hint = manifest.install_hint if url == manifest.url else None
     provenance = WebPage(origin_of(origin), not source.may_be_private)
-    page = Page(parse(text, url), provenance, appendix=hint, manifest=manifest)
+    page = Page(await explored(parse(text, url)), provenance, appendix=hint, manifest=manifest)
     return await _complete(source, page)
+
+
+async def explored(document: Document) -> Document:
+    """A document whose parts are known, if finding them takes long; found outside the loop."""
+    if len(document.source) > LARGE_FILE_BYTES:
+        await asyncio.to_thread(document.explore)
+    return document
 
 
 async def _page(answer: Fetched) -> Page:
     provenance = WebPage(origin_of(answer.url), answer.public)
     if "text/html" not in answer.content_type.lower():
         _check_text(answer)
-        return Page(parse(answer.text().removeprefix("\ufeff"), answer.url), provenance)
+        text = answer.text().removeprefix("\ufeff")
+        return Page(await explored(parse(text, answer.url)), provenance)
     text = answer.text()
-    if len(text) > LARGE_PAGE:
-        markdown = await asyncio.to_thread(html_to_markdown, text)
-    else:
-        markdown = html_to_markdown(text)
-    document = parse(markdown, answer.url, original=text, converted=True)
+    try:
+        markdown = await markdown_of(text)
+    except PageLimitError as error:
+        raise CommandError("LOAD_ERROR", f"Failed to read {answer.url}: {error}") from error
+    document = await explored(parse(markdown, answer.url, original=text, converted=True))
     return Page(document, provenance, notice=CONVERTED)
 
 
@@ -245,8 +251,14 @@ async def _menu(source: PageSource, document: Document, name: str, path: str) ->
         file, public = await source.read(url)
     except CommandError:
         file, public = Included(url, ""), False
+    if len(file.source) > LARGE_FILE_BYTES:
+        return await asyncio.to_thread(_read_menu, document, name, file), public
+    return _read_menu(document, name, file), public
+
+
+def _read_menu(document: Document, name: str, file: Included) -> Menu:
     check_menu(document, file)
-    return absolute_menu(parse_menu(name, file.source, file.uri)), public
+    return absolute_menu(parse_menu(name, file.source, file.uri))
 
 
 def _wanted(document: Document) -> Iterator[tuple[str, str]]:
@@ -280,6 +292,7 @@ async def _fetch_includes(
             file, theirs = await source.read(joined(base, path))
             found[path, base] = file
             inner = source._replace(may_be_private=source.may_be_private and not theirs)
-            further = await _fetch_includes(inner, _wanted(parse(file.source, file.uri)), found)
+            document = await explored(parse(file.source, file.uri))
+            further = await _fetch_includes(inner, _wanted(document), found)
             public = public or theirs or further
     return public

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.runs.guard.commands import DANGEROUS, _judged, approval
+from stringd.runs.guard.commands import DANGEROUS, _short, approval
 from stringd.runs.guard.guards import GuardDefaults, RunGuards
 from stringd.runs.guard.policy import SessionEntry, Subject
 from tests.requirements import proves
@@ -101,9 +101,9 @@ RUN = [
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a line deletes depends on where the home is; ours may be anywhere."""
     monkeypatch.setenv("HOME", HOME)
-    _judged.cache_clear()
+    _short.cache_clear()
     yield
-    _judged.cache_clear()
+    _short.cache_clear()
 
 
 def verdict(line: str, *approved: str) -> str:
@@ -136,7 +136,7 @@ def test_what_would_delete_the_home_is_not_run_unasked(
 ) -> None:
     assert verdict(line) == "allow"
     monkeypatch.setenv("HOME", "/tmp/ada")
-    _judged.cache_clear()
+    _short.cache_clear()
     assert verdict(line) != "allow"
 
 
