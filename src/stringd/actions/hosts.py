@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+from stringd.documents.addresses import is_endless
+
 _PORTS: Final = {"http": 80, "https": 443}
 _DECLARED: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]@]+)(?::(\d{1,5}))?")
 
@@ -35,8 +37,14 @@ class Host(NamedTuple):
         return fits and asked.port == port
 
 
+_LONGEST_NAME: Final = 253
+"""What a name of the DNS may have; encoding a longer one takes time that grows with its square."""
+
+
 def origin_of(url: str) -> WebOrigin | None:
     """Whom a URL asks; None for what is not a web address."""
+    if is_endless(url):
+        return None
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -73,7 +81,7 @@ def _hosts(entry: str, stored: Mapping[str, str]) -> Iterator[Host]:
 
 def _ascii(host: str) -> str:
     name = host.rstrip(".").lower()
-    if name.isascii():
+    if name.isascii() or len(name) > _LONGEST_NAME:
         return name
     try:
         return name.encode("idna").decode("ascii")

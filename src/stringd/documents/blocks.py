@@ -20,6 +20,7 @@ _JUMPS: Final = 48
 """As many `<` one by one cost what one search through a page of 100 KB does."""
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S[^\n]*)")
 _UNSLUGGED = re.compile(r"[^\w\s-]")
+_LONGEST_COMPOSED: Final = 1000
 _SPACES = re.compile(r"\s+")
 
 
@@ -66,9 +67,14 @@ def slug(text: str) -> str:
     lowered = text.lower()
     if not lowered.isascii():
         # Composed, so that an id typed one way finds a heading typed the other.
-        lowered = "".join(filter(_in_slug, normalize("NFC", lowered)))
+        lowered = "".join(filter(_in_slug, composed(lowered)))
         return _SPACES.sub("-", lowered.strip())
     return _SPACES.sub("-", _UNSLUGGED.sub("", lowered).strip())
+
+
+def composed(text: str) -> str:
+    """Letters and their accents in one; long text stays, as a row of accents costs its square."""
+    return text if len(text) > _LONGEST_COMPOSED else normalize("NFC", text)
 
 
 def _in_slug(char: str) -> bool:
@@ -172,7 +178,7 @@ def headings(source: str, fences: Fences, start: int) -> Iterator[Heading]:
 
 def named(heading: Heading, ident: str) -> bool:
     """Whether an address `#id` means this heading."""
-    return f"{{#{ident}}}" in heading.text or slug(heading.text) == normalize("NFC", ident)
+    return f"{{#{ident}}}" in heading.text or slug(heading.text) == composed(ident)
 
 
 def heading_block(

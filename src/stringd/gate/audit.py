@@ -326,7 +326,7 @@ def _write_all(descriptor: int, data: bytes) -> int:
 def _parsed(line: bytes) -> dict[str, object] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_REDIRECTS: Final = 10
 CONNECT_SECONDS: Final = 10.0
 """An address that takes longer is not waited for while there is another."""
+MAX_URL: Final = 64 * 1024
 MAX_RESPONSE_BYTES: Final = 10 * 1024 * 1024
 _PORTS: Final = {"http": 80, "https": 443}
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -291,6 +292,8 @@ def normalised(url: str) -> str:
 
 def _host_and_port(url: str) -> tuple[str, int]:
     """Whom a URL asks. Raises `FetchError` for text that is not a web address."""
+    if len(url) > MAX_URL:
+        raise FetchError(f"the address is longer than {MAX_URL} characters")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

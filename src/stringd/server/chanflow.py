@@ -29,6 +29,10 @@ MAX_BLOCKS: Final = 10_000
 """Nobody means more; answering them would hold up everybody else."""
 
 
+LARGE_TEXT: Final = 16 * 1024
+"""Characters; a longer text is read outside the loop thread."""
+
+
 class ChanFlowEndpoint:
     """Runs every string block of a text and answers with their reply blocks."""
 
@@ -39,7 +43,10 @@ class ChanFlowEndpoint:
     async def __call__(self, request: HttpRequest) -> HttpResponse:
         user_id = require_user(self._runtime, request)
         text, cwd = _text_and_directory(request)
-        blocks = chanflow.parse(text)
+        if len(text) > LARGE_TEXT:
+            blocks = await asyncio.to_thread(chanflow.parse, text)
+        else:
+            blocks = chanflow.parse(text)
         if len(blocks) > MAX_BLOCKS:
             raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
         client = request.headers.get(b"user-agent", b"")

@@ -228,6 +228,9 @@ MARKDOWN = [
         action_field_of_choices=("```act.x\nGET /\n  f: ", "a|", "?\n```\n"),
         action_name_of_spaces=("```act.x\nGET /\n  f", " ", "?\n```\n"),
         wrapped_label=("[", "a\n", "](b)\n"),
+        heading_of_marks=("# ", "\u0301\u0323", "\n"),
+        target_of_marks=("[a](http://a", "\u0301\u0323", "/)"),
+        target_of_ligatures=("[a](http://", "\ufdfa", "/)"),
         paragraph_before_a_label=("", "a\n", "b](c)\n"),
     ),
     *_nested(
@@ -673,6 +676,8 @@ WIRES = [
         data_of_one_event=("event: a\n", "data: b\n", "\n"),
         glob_against_a_near_miss=("*", "a", "b"),
         host_with_a_long_name=("http://", "a", "/"),
+        host_of_marks=("http://a", "\u0301\u0323", "/"),
+        host_of_ligatures=("", "\ufdfa", ".example"),
         address_with_a_long_path=("http://a", "/b", ""),
         address_with_many_climbs=("http://a/b", "/..", "/c"),
         key_with_a_long_value=("$NAME=", "a", ""),

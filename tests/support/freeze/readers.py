@@ -40,7 +40,6 @@ from stringd.formats.shell.wrappers import read_through
 from stringd.formats.yaml12 import parse_loosely, parse_yaml
 from stringd.gate.audit import records
 from stringd.gate.display import clipped, labelled, pipeline_text, wrap_exact
-from stringd.gate.keys import KeyReader
 from stringd.net.charsets import decoded
 from stringd.net.fetch import normalised
 from stringd.runs.agents.templates import Templates
@@ -318,7 +317,11 @@ def _(text: str) -> object:
 @reader("secrets and hosts")
 def _(text: str) -> object:
     text = sendable(text)
-    return is_secret(text, text), declared_hosts([text], {}), Mask(["a" * 40 + "b", text[:40]])(text)
+    return (
+        is_secret(text, text),
+        declared_hosts([text], {}),
+        Mask(["a" * 40 + "b", text[:40]])(text),
+    )
 
 
 @reader("prompt template")
@@ -372,12 +375,6 @@ def _(text: str) -> object:
         output.feed(piece)
         output.settle()
     return output.take(over=True)
-
-
-@reader("terminal keys")
-def _(text: str) -> object:
-    keys = KeyReader()
-    return [keys.feed(piece, 0.0) for piece in pieces(encoded(text))]
 
 
 @reader("gate display")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from stringd.runs.agents.templates import Templates
+from stringd.runs.agents.templates import SMALL_TEMPLATE, Templates
 from stringd.runs.strategy.definition import LlmAgent
 from stringd.runs.tools.tool import Tool
 
@@ -22,6 +22,6 @@ async def _base(agent: LlmAgent, templates: Templates) -> str | None:
     if template is None:
         return agent.system_prompt
     wanted = (template.text, template.variables, agent.base_dir, template.untrusted)
-    if templates.may_block:
+    if templates.may_block or len(template.text) > SMALL_TEMPLATE:
         return await asyncio.to_thread(templates.render, *wanted)
     return templates.render(*wanted)

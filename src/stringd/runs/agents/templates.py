@@ -1,5 +1,6 @@
 """Liquid prompt templates. Reading the environment, files or commands needs the owner's leave."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from stringd.runs.tools.sandbox import RunSandbox
 from stringd.system.command import output_of
 from stringd.system.provider_keys import with_provider_keys
 from stringd.system.sandbox import Enclosed, SandboxError
+from stringd.system.workers import WorkerError, WorkerTask, ask
 
 GUARDED_FILTERS: Final = ("env", "file", "exec")
 # A prompt waits for this command at every call; longer is a mistake.
@@ -18,6 +20,10 @@ _EXEC_SECONDS: Final = 10
 # Templates come with strategies from elsewhere; these stop one that would never end.
 _MAX_LOOPS: Final = 100_000
 _MAX_OUTPUT: Final = 1024 * 1024
+SMALL_TEMPLATE: Final = 500
+"""Characters; a longer template is rendered in a worker."""
+RENDERING_SECONDS: Final = 10.0
+_RENDERING: Final = WorkerTask(__name__, "render_for_daemon", RENDERING_SECONDS)
 
 
 class Templates:
@@ -39,8 +45,19 @@ class Templates:
     ) -> str:
         """The template's text. Raises `ExecutionError` when it is wrong or not allowed.
 
-        `untrusted` says why it may use no guarded filter, whatever is allowed.
+        `untrusted` says why it may use no guarded filter, whatever is allowed. A long template is
+        rendered in a worker, so the caller must be able to wait.
         """
+        if "{{" not in text and "{%" not in text:
+            return text
+        if len(text) > SMALL_TEMPLATE and not self._allowed:
+            return _render_away(text, variables)
+        return self.render_here(text, variables, base, untrusted)
+
+    def render_here(
+        self, text: str, variables: Mapping[str, Any], base: Path, untrusted: str | None
+    ) -> str:
+        """`render` in this process, however long it takes."""
         from liquid.exceptions import LiquidError
 
         environment = _environment()
@@ -82,6 +99,26 @@ class Templates:
         if not output:
             raise ExecutionError(f"Template command printed nothing: {command}")
         return output
+
+
+def _render_away(text: str, variables: Mapping[str, Any]) -> str:
+    """Render in a process that can be ended: the lexer takes minutes over some short texts."""
+    try:
+        answer = json.loads(ask(_RENDERING, text, json.dumps(variables)))
+    except WorkerError as error:
+        raise ExecutionError(f"Template failed: {error}") from None
+    if "error" in answer:
+        raise ExecutionError(answer["error"])
+    return str(answer["text"])
+
+
+def render_for_daemon(text: str, variables: str) -> str:
+    """What a worker answers: the rendered text, or what is wrong."""
+    try:
+        rendered = Templates().render_here(text, json.loads(variables), Path("/"), None)
+    except ExecutionError as error:
+        return json.dumps({"error": str(error)})
+    return json.dumps({"text": rendered})
 
 
 def _environment() -> Any:

@@ -42,7 +42,7 @@ def decode(data: bytes) -> str:
 
 MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 """Larger files are refused instead of filling the memory several times over."""
-LARGE_FILE_BYTES: Final = 32 * 1024
+LARGE_FILE_BYTES: Final = 16 * 1024
 """Above this, reading and rendering takes long enough to be done outside the loop thread."""
 _SNIFFED: Final = 8192
 

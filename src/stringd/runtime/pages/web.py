@@ -20,7 +20,7 @@ from stringd.documents import (
     parse,
     parse_menu,
 )
-from stringd.documents.addresses import joined
+from stringd.documents.addresses import is_endless, joined
 from stringd.net.charsets import is_marked
 from stringd.net.fetch import Fetched, FetchError, FetchRequest, HopJudge, OfflineError
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_binary
@@ -180,6 +180,8 @@ def included_web(page: Page, path: str, base: str) -> Included | IncludeFailure:
 
 def resolved(base: str, target: str) -> str:
     """A link of a page as a URL. Raises `CommandError` for what is none."""
+    if is_endless(target):
+        raise CommandError("LOAD_ERROR", f"Web address too long: {target[:80]}…")
     try:
         return urljoin(base, target)
     except ValueError as error:

@@ -26,7 +26,6 @@ _MOVE: Final = "\0"
 _IDLE_MOVES: Final = re.compile("(\n\r*)\0[\0\r]*")
 _MOVES: Final = re.compile("\0[\0\r]*")
 _C1: Final = re.compile("[\x80-\x9f]")
-_REWRITTEN: Final = re.compile("[^\b]\b")
 _KEPT: Final = b"\b\t\n\r\x1b\x07"
 _UTF8: Final = codecs.getincrementaldecoder("utf-8")
 _DROPPED: Final = bytes(byte for byte in [*range(32), 127] if byte not in _KEPT)
@@ -108,10 +107,15 @@ def clean(data: bytes) -> str:
 def _last_state(line: str) -> str:
     if "\r" in line:
         line = line.rstrip("\r").rpartition("\r")[2]
-    while "\b" in line:
-        shorter = _REWRITTEN.sub("", line)
-        line = shorter if shorter != line else line.replace("\b", "")
-    return line
+    if "\b" not in line:
+        return line
+    first, *others = line.split("\b")
+    kept = list(first)
+    for piece in others:
+        if kept:
+            kept.pop()
+        kept += piece
+    return "".join(kept)
 
 
 def _open_line(line: str) -> str:
