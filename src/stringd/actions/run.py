@@ -1,6 +1,5 @@
 """One call of an action: bind its arguments, compose, run, and read the answer."""
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext

@@ -4,6 +4,7 @@ What a reader refuses is fine; only how long it takes is of interest. A reader t
 at a time is fed pieces of 4 KB, as they come from a socket or a terminal.
 """
 
+import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -285,7 +286,7 @@ def _(text: str) -> object:
 @reader("template over an answer")
 def _(text: str) -> object:
     answer = ActionAnswer({"status": 200, "body": parsed('{"a":{"b":"c"},"b":[1,2],"items":[3]}')})
-    return TemplateRun(answer, {"a": "b"}, place(), NOTHING_HIDDEN).run(text)
+    return asyncio.run(TemplateRun(answer, {"a": "b"}, place(), NOTHING_HIDDEN).run(text))
 
 
 @reader("answer in a template")
@@ -293,7 +294,8 @@ def _(text: str) -> object:
     text = sendable(text)
     answer = ActionAnswer({"status": 200, "body": parsed(text)}, encoded(text))
     template = "{Response.body}\nfor: a in body\n{@s} = ({a}, x)\n{a.b}\nend:\nsave: body\n"
-    return TemplateRun(answer, {}, place(), Mask(["secret", text[:20]])).run(template)
+    run = TemplateRun(answer, {}, place(), Mask(["secret", text[:20]]))
+    return asyncio.run(run.run(template))
 
 
 @reader("HTTP action")
