@@ -14,6 +14,7 @@ from stringd.actions.binding import bind, read_arguments
 from stringd.actions.command_line import unsafe_holes
 from stringd.actions.data import parsed
 from stringd.actions.errors import ActionError
+from stringd.actions.holes import check
 from stringd.actions.hosts import declared_hosts, origin_of
 from stringd.actions.http_text import RequestComposer
 from stringd.actions.place import ActionContext, Names
@@ -45,6 +46,7 @@ from stringd.net.charsets import decoded
 from stringd.net.fetch import normalised
 from stringd.runs.agents.templates import Templates
 from stringd.runs.errors import ExecutionError
+from stringd.runs.guard import commands, globs
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.globs import GlobError, matches
 from stringd.runs.strategy.schema import STRATEGY
@@ -367,7 +369,9 @@ def _(text: str) -> object:
 def _(text: str) -> object:
     output = Output()
     output.feed(encoded(text))
-    return output.take(over=True)
+    view = output.take(over=True)
+    output.transcript.close()
+    return view
 
 
 @reader("terminal output in pieces")
@@ -376,7 +380,9 @@ def _(text: str) -> object:
     for piece in pieces(encoded(text)):
         output.feed(piece)
         output.settle()
-    return output.take(over=True)
+    view = output.take(over=True)
+    output.transcript.close()
+    return view
 
 
 @reader("gate display")
@@ -446,3 +452,26 @@ def _(text: str) -> object:
         with suppress(ToolFailure):
             found.append(apply(text, [Edit(old or "a", "x")], "a"))
     return found
+
+
+IN_WORKERS = frozenset(
+    {
+        "HTML to Markdown",
+        "HTML to text",
+        "command of a run",
+        "shell reading",
+        "command of an action",
+        "prompt template",
+    }
+)
+"""Their parsers are not ours; long texts are read in processes with a limit of time."""
+
+
+def forget() -> None:
+    """Empty the caches, so that a second reading is one."""
+    compile_template.cache_clear()
+    check._judged.cache_clear()
+    check._long_commands.clear()
+    commands._short.cache_clear()
+    commands._long_lines.clear()
+    globs._compiled.cache_clear()

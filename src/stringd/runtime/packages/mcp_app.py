@@ -66,11 +66,14 @@ class Mount(msgspec.Struct, frozen=True):
 def with_ids(tools: Sequence[ToolInfo]) -> dict[str, ToolInfo]:
     """Every tool under an id actions can have."""
     found: dict[str, ToolInfo] = {}
+    # Counting on from the last number given keeps thousands of equal names linear.
+    numbers: dict[str, int] = {}
     for tool in tools:
         stem = _NOT_IN_IDS.sub("-", tool.name).strip("-") or "tool"
-        ident, number = stem, 2
+        ident, number = stem, numbers.get(stem, 2)
         while ident in found:
             ident, number = f"{stem}-{number}", number + 1
+        numbers[stem] = number
         found[ident] = tool
     return found
 

@@ -45,7 +45,7 @@ class WorkerTask(NamedTuple):
     seconds: float
 
 
-class _Job(NamedTuple):
+class _WorkerJob(NamedTuple):
     task: WorkerTask
     texts: tuple[str, ...]
     answer: "Future[str]"
@@ -69,14 +69,14 @@ def end_workers() -> None:
 class _Pool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_WorkerJob | None] = queue.SimpleQueue()
         self._workers: dict[threading.Thread, _Worker] = {}
         self._waiting = 0
 
     def submit(self, task: WorkerTask, texts: tuple[str, ...]) -> "Future[str]":
         answer: Future[str] = Future()
         with self._lock:
-            self._jobs.put(_Job(task, texts, answer))
+            self._jobs.put(_WorkerJob(task, texts, answer))
             if not self._waiting and len(self._workers) < WORKERS:
                 worker = _Worker()
                 thread = threading.Thread(target=self._serve, args=(worker,), daemon=True)
@@ -105,10 +105,10 @@ class _Pool:
         finally:
             worker.end()
 
-    def _next(self) -> _Job | None:
+    def _next(self) -> _WorkerJob | None:
         with self._lock:
             self._waiting += 1
-        job: _Job | None = None
+        job: _WorkerJob | None = None
         with suppress(queue.Empty):
             job = self._jobs.get(timeout=IDLE_SECONDS)
         with self._lock:
@@ -126,7 +126,7 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
 
-    def work(self, job: _Job) -> None:
+    def work(self, job: _WorkerJob) -> None:
         try:
             job.answer.set_result(self._answer(job))
         except WorkerError as error:
@@ -135,7 +135,7 @@ class _Worker:
             self.end()
             job.answer.set_exception(WorkerError(f"its worker failed: {error}"))
 
-    def _answer(self, job: _Job) -> str:
+    def _answer(self, job: _WorkerJob) -> str:
         seconds = job.task.seconds
         try:
             connection = self._connected()
