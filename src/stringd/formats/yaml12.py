@@ -35,7 +35,7 @@ _CORE: Final = [
 
 def parse_yaml(text: str) -> tuple[Any, Places]:
     try:
-        node = _Composer(text).single_node()
+        node = _YamlComposer(text).single_node()
     except yaml.MarkedYAMLError as error:
         place = _mark(error.problem_mark or error.context_mark)
         problem = ", ".join(filter(None, (error.problem, error.context)))
@@ -51,7 +51,7 @@ def parse_yaml(text: str) -> tuple[Any, Places]:
     return (None if node is None else builder.build(node, (), 0)), builder.places
 
 
-class _Composer:
+class _YamlComposer:
     """Nodes from the parser's events, with the scalar rules of the YAML 1.2 core schema.
 
     The parser's own composer calls itself for each level and ends the process on a deep text; its
