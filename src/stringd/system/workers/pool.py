@@ -66,7 +66,7 @@ def end_workers() -> None:
     _pool.close()
 
 
-class _Pool:
+class _WorkerPool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs: queue.SimpleQueue[_WorkerJob | None] = queue.SimpleQueue()
@@ -192,4 +192,4 @@ class _Worker:
             self._process = None
 
 
-_pool: Final = _Pool()
+_pool: Final = _WorkerPool()
