@@ -172,6 +172,8 @@ def test_opening_an_app_runs_in_its_topic(env: dict[str, str]) -> None:
         (["/act.say", "'a''' b"], "/act.say \"'\"'a'\"'''\"' b'"),
         (["/act.say", ""], "/act.say ''"),
         (["/act.say", "a\nb"], "/act.say 'a\nb'"),
+        (["/act.say", "--to-x=a b"], "/act.say --to-x='a b'"),
+        (["/act.say", "--limit 5 = 6"], "/act.say '--limit 5 = 6'"),
         (["/act.say", "''"], "/act.say \"''\""),
     ],
 )
@@ -179,7 +181,9 @@ def test_several_words_become_one_command(words: list[str], command: str) -> Non
     assert join(words) == command
 
 
-@pytest.mark.parametrize("word", ["plain", "two words", "it's", "''", "'\"'", '"', "", "a'b c'd"])
+@pytest.mark.parametrize(
+    "word", ["plain", "two words", "it's", "''", "'\"'", '"', "", "a'b c'd", "--k=a b"]
+)
 def test_a_quoted_word_is_restored_by_a_shell(word: str) -> None:
     script = f"printf %s {quote(word)}"
     assert subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout == (

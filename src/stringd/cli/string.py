@@ -155,9 +155,15 @@ def join(words: list[str]) -> str:
 
 
 def quote(word: str) -> str:
-    """Quote a word so that the tokeniser restores it: it has quotes, but no escapes."""
+    """Quote a word so that the tokeniser restores it; single quotes need no escapes.
+
+    What begins with a quote is a value, so the name of `--name=two words` stays outside.
+    """
     if word and not any(c.isspace() or c in "\"'" for c in word):
         return word
+    name, equals, value = word.partition("=")
+    if equals and name.startswith("--") and name[2:].replace("-", "_").isidentifier():
+        return f"{name}={quote(value)}"
     pieces: list[str] = []
     for index, run in enumerate(word.split("'")):
         if index and pieces and pieces[-1].endswith("'\""):
