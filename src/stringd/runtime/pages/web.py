@@ -167,7 +167,9 @@ async def with_web_parts(call: "Call", page: Page) -> Page:
     document = page.document
     wanted = [(name, path) for name, path in document.menus.items() if is_web(path)][:MAX_MENUS]
     found = await asyncio.gather(*(_menu(source, document, *each) for each in wanted))
-    includes, public = await _includes(source, web_includes(call, document))
+    # It looks into every included file for what that includes.
+    named = await asyncio.to_thread(lambda: list(web_includes(call, document)))
+    includes, public = await _includes(source, named)
     menus = {**page.menus, **{menu.name: menu for menu, _ in found}}
     public = public or any(theirs for _, theirs in found)
     return replace(page, menus=menus, includes=includes, public=public)
