@@ -3,7 +3,19 @@ import { html, useLayoutEffect, useRef } from "./html.js";
 import DOMPurify from "../vendor/purify.js";
 import { Marked } from "../vendor/marked.js";
 
-const marked = new Marked({ gfm: true, breaks: false });
+/** Tags without attributes that documents use for small things; every other tag is shown as text. */
+const PLAIN_TAG = /^<\/?(b|br|code|del|em|i|kbd|s|samp|small|strong|sub|sup)\s*\/?>$/i;
+
+/** @param {string} text */
+const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+const marked = new Marked({
+  gfm: true,
+  breaks: false,
+  renderer: {
+    html: (/** @type {{ text: string, raw: string }} */ token) => (PLAIN_TAG.test(token.raw.trim()) ? token.raw : escaped(token.raw)),
+  },
+});
 
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   if (node instanceof HTMLAnchorElement) {

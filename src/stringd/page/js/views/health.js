@@ -31,7 +31,7 @@ export function Health() {
   const well = !failure.value && !damage.length && !last?.errors;
   return html`<div class="split"><section aria-labelledby="health-title">
       <header class="head"><${Mark} of=${well ? "done" : "failed"} /><h1 id="health-title">${well ? "It is well" : "Something is wrong"}</h1><span class="quiet">${health.value ? `up for ${span(health.value.uptime)}` : ""}</span></header>
-      <div class="scroll">${failure.value && html`<p class="bad pad" role="alert">${shown(failure.value)}</p>`}
+      <div class="scroll" tabindex="0" role="group" aria-label="Figures">${failure.value && html`<p class="bad pad" role="alert">${shown(failure.value)}</p>`}
         ${damage.map((/** @type {string} */ each) => html`<p class="bad pad"><${Mark} of="failed" /> ${shown(each)}</p>`)}
         <${Plot} name="Requests a second" unit="" of=${(/** @type {any} */ each) => each.requestsPerSecond} />
         <${Plot} name="Waiting in queues" unit="" of=${(/** @type {any} */ each) => each.queued} />
