@@ -40,7 +40,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench $(ARGS)
 
 soak: $(VENV)/.dev
-	$(BIN)/pytest -m soak --timeout 3600 --hypothesis-profile explore $(ARGS)
+	$(BIN)/pytest -m soak --timeout 7200 --hypothesis-profile explore $(ARGS)
 	$(PYTEST) -m "hypothesis and not soak" --hypothesis-profile explore $(ARGS)
 
 stress: $(VENV)/.dev

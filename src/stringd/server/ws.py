@@ -241,8 +241,10 @@ class WebSocketConnection(asyncio.Protocol):
         """Ask whether the peer is there; end the connection when it shows no sign of life."""
         if self._paused:
             left = self._transport.get_write_buffer_size()
-            self._alive, self._unread_bytes = left != self._unread_bytes, left
-            if not self._alive:
+            # As much may be left by chance of one that has read all that was there before.
+            reads = self._alive or left != self._unread_bytes
+            self._alive, self._unread_bytes = False, left
+            if not reads:
                 self._close(CloseCode.TRY_AGAIN_LATER, UNREAD)
                 return
         elif not self._alive and not self._deaf:
