@@ -13,7 +13,7 @@ from tests.requirements import proves
 from tests.runs.support import Json, Watcher, scripted, sequential, strategy
 from tests.runs.test_crash import timeline
 from tests.runs.test_tool_crash import Doomed, finished, follow, second_life, told
-from tests.support.daemon import Daemon
+from tests.support.daemon import WAIT_SECONDS, Daemon
 
 pytestmark = pytest.mark.anyio
 
@@ -91,7 +91,8 @@ def begun(daemon: Daemon) -> list[str]:
 
 async def first_life(daemon: Daemon, path: Path, work: Path) -> None:
     daemon.start()
-    async with connect(f"ws://127.0.0.1:{daemon.port}/ws", max_queue=None, proxy=None) as socket:
+    url = f"ws://127.0.0.1:{daemon.port}/ws"
+    async with connect(url, max_queue=None, proxy=None, open_timeout=WAIT_SECONDS) as socket:
         watcher = Watcher(socket)
         fields = {"runId": "r", "strategyPath": str(path), "cwd": str(work)}
         assert (await watcher.ask("prepare_run", **fields))["type"] == "run_prepared"
