@@ -43,6 +43,7 @@ from stringd.documents.errors import (
 )
 from stringd.documents.flags import Flags, FlagWord, flags_of, is_flag, parse_flags, tokens, words
 from stringd.documents.html import html_to_markdown
+from stringd.documents.outline import OutlineEntry, outline
 from stringd.documents.render import (
     Included,
     IncludeFailure,
@@ -82,6 +83,7 @@ __all__ = [
     "LineRangeOutOfBoundsError",
     "Menu",
     "MenuEntry",
+    "OutlineEntry",
     "Rendered",
     "Replacement",
     "ReplacementError",
@@ -104,6 +106,7 @@ __all__ = [
     "nav_scaffold",
     "newline_of",
     "numbered",
+    "outline",
     "parse",
     "parse_flags",
     "parse_menu",

@@ -67,12 +67,13 @@ def render(
     missing_env: Sequence[str] = (),
     requirements: str | None = None,
     taken: Collection[str] = (),
+    hints: bool = True,
 ) -> Rendered:
     """Render a document, or one block of it. An unknown block renders as empty text.
 
     `menus` are the loaded menus by name; `seen_menus` the addresses of menu files this session has
     unfolded already (None: never unfold). `taken` are ids auto-shortcuts must avoid, besides the
-    document's own.
+    document's own. Without `hints`, no lines above the text name menus, actions and variables.
     """
     loaded = menus or {}
     auto = AutoShortcuts({*document.shortcuts, *taken})
@@ -80,9 +81,11 @@ def render(
     if block is not None:
         return Rendered(_finished(walk.block(block)), auto.targets)
     body = walk.region(document, document.body_start, len(document.source))
+    if not hints:
+        return Rendered(_finished(body), auto.targets)
     nav, unfolded = _nav_hint(document, loaded, seen_menus)
-    hints = [*nav, *_action_hint(document), *_env_hint(missing_env, requirements)]
-    text = "\n".join([*hints, "", body]) if hints else body
+    above = [*nav, *_action_hint(document), *_env_hint(missing_env, requirements)]
+    text = "\n".join([*above, "", body]) if above else body
     return Rendered(_finished(text), auto.targets, unfolded)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from stringd import __version__
 from stringd.runtime.runtime import Runtime
-from stringd.server import mcp, run_log, sessions, users
+from stringd.server import mcp, run_log, sessions, topic_view, users
 from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.describe import describe
 from stringd.server.exec import ExecEndpoint, named_user, require_user
@@ -32,6 +32,7 @@ from stringd.server.http.messages import (
 from stringd.server.page_files import PREFIX, PageFiles, to_page, wants_page
 from stringd.server.pages import refused_page
 from stringd.server.runs import RunsEndpoint
+from stringd.server.topic_output import TopicOutputEndpoint
 from stringd.server.turns import TopicTurns
 from stringd.server.webhook import PATH, SUFFIX, WebhookEndpoints
 from stringd.system.workers import end_workers
@@ -112,6 +113,8 @@ class App:
         }
         self._page = PageFiles()
         self._run_log = run_log.RunLog(self.runs)
+        self._topic_view = topic_view.TopicViewEndpoint(self.runtime, self.watch.topics)
+        self._topic_output = TopicOutputEndpoint(self.runtime, self.watch.feed)
         self._mcp = mcp.McpEndpoint(self.runtime, turns, self.runs, settings.mcp_hold)
 
     async def close(self) -> None:
@@ -219,6 +222,9 @@ class App:
             return self._sessions.delete
         if request.path.startswith(PREFIX):
             return self._page
+        if request.method == "GET" and request.path.startswith(topic_view.PATH):
+            is_output = request.path.endswith(topic_view.OUTPUT)
+            return self._topic_output if is_output else self._topic_view
         if request.method == "GET" and _is_run_log(request.path):
             return self._run_log
         if (request.method, request.path) in _TO_PAGE and wants_page(request):

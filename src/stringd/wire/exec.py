@@ -103,18 +103,19 @@ def _replacing_lone_surrogates(head: Head, content: str) -> bytes:
     """Files and their names may hold bytes that are not UTF-8."""
     tidy = msgspec.to_builtins(head, str_keys=True)
     return b"event: head\ndata: %b\n\nevent: content\ndata: %b\n\n%b" % (
-        _encode(_encodable(tidy)),
-        _encode(_encodable(content)),
+        _encode(encodable(tidy)),
+        _encode(encodable(content)),
         _DONE,
     )
 
 
-def _encodable(value: object) -> object:
+def encodable(value: object) -> object:
+    """A JSON value as UTF-8 can carry it."""
     match value:
         case str():
             return sendable(value)
         case dict():
-            return {_encodable(key): _encodable(item) for key, item in value.items()}
+            return {encodable(key): encodable(item) for key, item in value.items()}
         case list() | tuple():
-            return [_encodable(item) for item in value]
+            return [encodable(item) for item in value]
     return value

@@ -40,7 +40,7 @@ SANDBOX_VARIABLE: Final = "_sandbox"
 DEFAULT_WAIT_SECONDS: Final = 30.0
 MAX_WAIT_SECONDS: Final = 3600.0
 _META: Final = re.compile(r"//(?P<name>\S*)[ \t]?(?P<rest>.*)", re.DOTALL)
-_HELP: Final = (
+HELP: Final = (
     ("<text>", "Run it in this topic's shell; several lines are one sequence"),
     ("//help", "Show this"),
     ("//info", "Show where the shell is"),
@@ -79,6 +79,12 @@ class BashCall(NamedTuple):
         asked = self.session.variables.get(SANDBOX_VARIABLE, "")
         widest = Level(self.settings.bash_sandbox)
         return narrower(Level(asked), widest) if asked in set(Level) else widest
+
+    @property
+    def client(self) -> str:
+        """What the client calls itself."""
+        name = self.caller.client
+        return (name if isinstance(name, str) else name.decode("utf-8", "replace"))[:80]
 
     async def permitted(self) -> None:
         """An agent of a run is asked before its text reaches a shell. Raises `CommandError`."""
@@ -126,10 +132,10 @@ async def run(call: BashCall) -> Result:
     await call.permitted()
     shell = call.shell
     if shell is not None and shell.usable:
-        return reply_result(await shell.run(call.text))
+        return reply_result(await shell.run(call.text, by=call.client))
     restarted = shell is None and call.session.had_shell
     await call.session.release()
-    reply = await (await _fresh_shell(call)).run(call.text)
+    reply = await (await _fresh_shell(call)).run(call.text, by=call.client)
     if restarted:
         reply = reply._replace(notes=(*reply.notes, wording.restarted()))
     elif shell is not None and not shell.end_told:
@@ -138,10 +144,10 @@ async def run(call: BashCall) -> Result:
 
 
 async def help_(_call: BashCall) -> Result:
-    width = max(len(form) for form, _ in _HELP) + 2
+    width = max(len(form) for form, _ in HELP) + 2
     lines = ["Input goes to the shell; commands about the topic start with //.", ""]
     return Result.page(
-        "Bash Session", "\n".join([*lines, *(f"{form:<{width}}{what}" for form, what in _HELP)])
+        "Bash Session", "\n".join([*lines, *(f"{form:<{width}}{what}" for form, what in HELP)])
     )
 
 
@@ -274,6 +280,7 @@ async def _fresh_shell(call: BashCall) -> Shell:
         variables=call.session.variables,
         limits=ShellLimits(settings.bash_timeout, settings.bash_quiet),
         walls=walls,
+        scrollback=call.session.terminal(),
     )
     # Known to the session before it is ready: a topic closed meanwhile ends it too.
     call.session.running = shell

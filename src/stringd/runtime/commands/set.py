@@ -1,6 +1,7 @@
 """`/set`: session `{variables}` and persistent `$VARIABLES`."""
 
 from collections.abc import Awaitable
+from typing import NamedTuple
 
 from stringd.actions.secrets import is_secret, masked
 from stringd.runtime.topics.call import Call
@@ -43,13 +44,26 @@ def _assign(call: Call, assignments: list[Assignment]) -> Result:
     return Result.done("\n".join(_echo(call, item, scope) for item in assignments))
 
 
-def _listing(call: Call) -> Result:
+class ShownVariable(NamedTuple):
+    """A variable as replies show it; `name` is `{name}` or `$NAME`."""
+
+    name: str
+    value: str
+    masked: bool = False
+
+
+def shown_variables(call: Call) -> list[ShownVariable]:
+    """Every variable of a topic, of secrets only the beginning. Raises `CommandError`."""
     session = call.session
-    rows = [f'{{{name}}} = "{value}"' for name, value in session.variables.items()]
-    rows += [
-        f'${name} = "{_shown(call, name, value)}"'
-        for name, value in scopes.visible(session.user.home, session.topic).items()
-    ]
+    found = [ShownVariable(f"{{{name}}}", value) for name, value in session.variables.items()]
+    for name, value in scopes.visible(session.user.home, session.topic).items():
+        shown = _shown(call, name, value)
+        found.append(ShownVariable(f"${name}", shown, shown != value))
+    return found
+
+
+def _listing(call: Call) -> Result:
+    rows = [f'{each.name} = "{each.value}"' for each in shown_variables(call)]
     return Result.page("Variables", "\n".join(rows)) if rows else Result.done("No variables set.")
 
 

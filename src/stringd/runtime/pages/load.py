@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 REQUIREMENTS_FILE: Final = "requirements.md"
 
 
-def load_file(call: "Call", file: FilePath, *, again: bool = False) -> Page:
+def load_file(call: "Call", file: FilePath, *, again: bool = False, make: bool = True) -> Page:
     """Load a local document. Raises `CommandError`.
 
-    Loaded `again` for a session that had it open, it is not read by anybody.
+    Loaded `again` for a session that had it open, it is not read by anybody. Unless it may `make`
+    them, missing source files of the user's own documents are not made.
     """
     found = read_text(file)
     loaded = call.services.documents.load(
@@ -46,7 +47,7 @@ def load_file(call: "Call", file: FilePath, *, again: bool = False) -> Page:
     document = loaded.document
     sources = [OpenedFile(str(file.real), loaded.digest.hex())]
     if document.includes:
-        document = _compiled(call, file, document, sources)
+        document = _compiled(call, file, document, sources, make=make)
     _check_version(document)
     if len(document.source) > LARGE_FILE_BYTES:
         # A thread waits for it now, the loop would ask for it later.
@@ -157,12 +158,14 @@ def _check_version(document: Document) -> None:
         )
 
 
-def _compiled(call: "Call", file: FilePath, document: Document, read: list[OpenedFile]) -> Document:
+def _compiled(
+    call: "Call", file: FilePath, document: Document, read: list[OpenedFile], *, make: bool
+) -> Document:
     """A document with a source directory beside it: its include lines become blocks.
 
     `read` takes every file whose text becomes part of the document.
     """
-    own = capabilities(provenance_of(call, tuple(read))).saves == "workspace"
+    own = make and capabilities(provenance_of(call, tuple(read))).saves == "workspace"
     sources = source_directory(file.path)
     if sources is None:
         return document

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stringd.actions.provenance import capabilities
-from stringd.documents import Included, IncludeFailure, render
+from stringd.documents import Included, IncludeFailure, Resolve, render
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
 from stringd.runtime.errors import CommandError
@@ -33,7 +33,7 @@ def current_page(call: "Call") -> Page:
                 f"{location.uri} was not kept while the daemon restarted.\n"
                 "Recovery: /refresh loads it again.",
             )
-        location.page = load_file(call, _file(call, location), again=True)
+        location.page = load_file(call, file_of(call, location), again=True)
     return location.page
 
 
@@ -42,7 +42,7 @@ async def wake(call: "Call") -> None:
     location = call.session.location
     if location is not None and path_of(location.uri) is not None:
         with suppress(CommandError):
-            location.page = await load_local(call, _file(call, location), again=True)
+            location.page = await load_local(call, file_of(call, location), again=True)
 
 
 async def load_local(call: "Call", file: FilePath, *, again: bool = False) -> Page:
@@ -60,7 +60,7 @@ async def reload(call: "Call", location: Location) -> Page:
         return await open_resource(call, location.uri)
     if is_web(location.uri):
         return await reload_web(call, location.place)
-    return await load_local(call, _file(call, location))
+    return await load_local(call, file_of(call, location))
 
 
 async def open_app_page(call: "Call") -> Page:
@@ -129,18 +129,11 @@ def show(call: "Call", location: Location) -> str:
     session = call.session
     page = location.page
     assert page is not None
-    document = page.document
-
-    def include(path: str, base: str) -> Included | IncludeFailure:
-        if is_web(base) or is_web(path):
-            return included_web(page, path, base)
-        return include_from_files(call, path, base)
-
     rendered = render(
-        document,
+        page.document,
         block=location.block,
         menus=page.menus,
-        include=include,
+        include=include_resolver(call, page),
         seen_menus=session.seen_menus,
         missing_env=missing_variables(call, page),
         requirements=page.requirements,
@@ -153,7 +146,19 @@ def show(call: "Call", location: Location) -> str:
     return rendered.text
 
 
-def _file(call: "Call", location: Location) -> FilePath:
+def include_resolver(call: "Call", page: Page) -> Resolve:
+    """How the includes of a page are found: on disk, or fetched when it was loaded."""
+
+    def include(path: str, base: str) -> Included | IncludeFailure:
+        if is_web(base) or is_web(path):
+            return included_web(page, path, base)
+        return include_from_files(call, path, base)
+
+    return include
+
+
+def file_of(call: "Call", location: Location) -> FilePath:
+    """The file of a local location, checked like every other path. Raises `CommandError`."""
     path = path_of(location.uri) or location.uri
     return locate(call, str(path))._replace(typed=call.session.shown(location.uri))
 

@@ -30,6 +30,7 @@ from stringd.runtime.shell.errors import (
 from stringd.runtime.shell.foreground import Foreground
 from stringd.runtime.shell.output import Background
 from stringd.runtime.shell.reply import ShellEnding, ShellReply
+from stringd.runtime.shell.scrollback import Scrollback
 from stringd.runtime.shell.walls import NO_WALLS, TERMINAL, ShellWalls
 from stringd.system.processes.table import program, working_directory
 from stringd.system.processes.tree import end_tree
@@ -44,9 +45,12 @@ _TIMED_OUT: Final = 124
 class Shell:
     """Use `Shell.launch`, then `ready`. Once `ended`, only its last output can still be read."""
 
-    def __init__(self, home: str, limits: ShellLimits) -> None:
+    def __init__(
+        self, home: str, limits: ShellLimits, scrollback: Scrollback | None = None
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._limits = limits
+        self._scrollback = scrollback or Scrollback()
         self._ready: asyncio.Future[int] = self._loop.create_future()
         self._count = 0
         self._reported_directory = home
@@ -73,9 +77,13 @@ class Shell:
         variables: Mapping[str, str] | None = None,
         limits: ShellLimits | None = None,
         walls: ShellWalls = NO_WALLS,
+        scrollback: Scrollback | None = None,
     ) -> Self:
-        """Start a shell in `cwd`; `ready` must follow. Raises `ShellUnavailableError`."""
-        shell = cls(home, limits or ShellLimits())
+        """Start a shell in `cwd`; `ready` must follow. Raises `ShellUnavailableError`.
+
+        What its terminal shows is added to `scrollback`.
+        """
+        shell = cls(home, limits or ShellLimits(), scrollback)
         bash = launch(
             home=home,
             cwd=cwd,
@@ -117,6 +125,18 @@ class Shell:
         return self.command is not None and not self.command.over
 
     @property
+    def waits_for_input(self) -> bool:
+        """Whether the running command sleeps until something is typed."""
+        return self.busy and self._foreground.waits_for_input()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the running command is ended, unless somebody attends to it again."""
+        if self.command is None or not self.busy:
+            return None
+        return round(max(0.0, self.command.deadline - self._loop.time()), 1)
+
+    @property
     def directory(self) -> str:
         """Where the shell is: the path it was reached by, while that still leads there."""
         reported = self._reported_directory
@@ -125,8 +145,8 @@ class Shell:
             return reported
         return actual
 
-    async def run(self, text: str) -> ShellReply:
-        """Run `text` and wait for its end, its silence or its question.
+    async def run(self, text: str, by: str = "") -> ShellReply:
+        """Run `text`, which came from `by`, and wait for its end, its silence or its question.
 
         Raises `ShellBusyError` while an earlier command lives, `UnusableInputError`.
         """
@@ -142,6 +162,7 @@ class Shell:
         self._terminal.forget_typed()
         command = ShellCommand(self._count, text, self._loop.time(), self._limits.hard)
         self.command = command
+        self._scrollback.began(text, self._reported_directory, by)
         await self._control.send(lines)
         return await self._attend(command)
 
@@ -202,6 +223,7 @@ class Shell:
             self._foreground = Foreground(self._pid, self._terminal)
 
     def _received(self, data: bytes) -> None:
+        self._scrollback.printed(data)
         command = self.command
         if command is None or command.over:
             self.background.feed(data)
@@ -216,10 +238,15 @@ class Shell:
         command = self.command
         if command is not None and report.number == command.number:
             self._terminal.drain()
-            command.finish(report.status)
+            self._finish(command, report.status)
         elif command is not None and report.number == -command.number and not command.over:
             command.hidden = True
-            command.finish(report.status)
+            self._finish(command, report.status)
+
+    def _finish(self, command: ShellCommand, status: int) -> None:
+        if not command.over:
+            self._scrollback.ended(status, self._reported_directory)
+        command.finish(status)
 
     def _lost(self) -> None:
         """No bash at the other end: it ended, which its exit tells, or became another program."""
@@ -230,7 +257,7 @@ class Shell:
         if not self._ready.done():
             self._ready.set_result(exited.result() or 1)
         if self.command is not None:
-            self.command.finish(exited.result())
+            self._finish(self.command, exited.result())
         self._burial = self._loop.create_task(self._clear_away())
 
     async def _clear_away(self) -> None:

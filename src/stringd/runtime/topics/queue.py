@@ -34,6 +34,11 @@ class TopicQueue:
         """How many commands wait."""
         return len(self._waiting)
 
+    @property
+    def waiting(self) -> list[str]:
+        """The commands that wait, the next one first."""
+        return list(self._waiting.values())
+
     def take_turn(
         self,
         patience: float,

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
 from stringd.net.cookies import CookieJar
+from stringd.runtime.shell.scrollback import Scrollback
 from stringd.runtime.topics.history import History
 from stringd.runtime.topics.location import Location, display, path_of
 from stringd.runtime.topics.queue import MAX_WAITING, TopicQueue
@@ -49,6 +50,7 @@ class Session:
         "history",
         "location",
         "running",
+        "scrollback",
         "seen_files",
         "seen_menus",
         "shortcut_owners",
@@ -66,6 +68,8 @@ class Session:
         self.running: Running | None = None
         self.stored: bytes | None = None
         """What is kept of it on disk."""
+        self.scrollback: Scrollback | None = None
+        """What its terminal showed, where it has one."""
         self._forget()
 
     def _forget(self) -> None:
@@ -124,7 +128,15 @@ class Session:
     async def reset(self) -> None:
         """Discard everything the topic remembers."""
         self._forget()
+        if self.scrollback is not None:
+            self.scrollback.clear()
         await self.release()
+
+    def terminal(self) -> Scrollback:
+        """What its terminal shows, for its shells to write and watchers to read."""
+        if self.scrollback is None:
+            self.scrollback = Scrollback()
+        return self.scrollback
 
     async def release(self) -> None:
         """End what the session holds outside memory."""
