@@ -12,7 +12,7 @@ class TerminalEvent(Struct, rename="camel", kw_only=True, tag_field="kind"):
     """Something a terminal showed."""
 
 
-class CommandBegan(TerminalEvent, tag="began"):
+class TerminalBegan(TerminalEvent, tag="began"):
     """A command was given to the shell; `by` is what the client calls itself."""
 
     number: int
@@ -28,7 +28,7 @@ class Printed(TerminalEvent, tag="printed"):
     text: str
 
 
-class CommandEnded(TerminalEvent, tag="ended"):
+class TerminalEnded(TerminalEvent, tag="ended"):
     """The shell is back at its prompt, or gone."""
 
     number: int
@@ -45,7 +45,7 @@ class Cleared(TerminalEvent, tag="cleared"):
     """The topic was closed: what was shown before is gone."""
 
 
-ShownEvent = CommandBegan | Printed | CommandEnded | Missed | Cleared
+ShownEvent = TerminalBegan | Printed | TerminalEnded | Missed | Cleared
 
 _encode: Final = msgspec.json.Encoder().encode
 

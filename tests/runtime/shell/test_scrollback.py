@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from stringd.runtime.shell.scrollback import EVENT_CHARACTERS, Scrollback
-from stringd.wire.terminal import Cleared, CommandBegan, CommandEnded, Missed, Printed
+from stringd.wire.terminal import Cleared, Missed, Printed, TerminalBegan, TerminalEnded
 
 pytestmark = pytest.mark.anyio
 
@@ -16,13 +16,13 @@ async def test_neighbouring_text_is_joined_and_a_reader_continues_where_it_was()
     kept.printed(b"one ")
     kept.printed(b"two")
     began, printed = kept.read().events
-    assert isinstance(began, CommandBegan)
+    assert isinstance(began, TerminalBegan)
     assert (began.number, began.text, began.directory, began.by) == (1, "make", "/srv", "string")
     assert printed == Printed(text="one two")
     position = kept.number
     kept.ended(2, "/srv")
     (ended,) = kept.read(position).events
-    assert isinstance(ended, CommandEnded)
+    assert isinstance(ended, TerminalEnded)
     assert (ended.number, ended.status) == (1, 2)
     assert kept.read(kept.number).events == []
 

@@ -14,11 +14,11 @@ from uuid import uuid4
 from stringd.system.clock import timestamp
 from stringd.wire.terminal import (
     Cleared,
-    CommandBegan,
-    CommandEnded,
     Missed,
     Printed,
     ShownEvent,
+    TerminalBegan,
+    TerminalEnded,
 )
 
 KEPT_CHARACTERS: Final = 256 * 1024
@@ -58,7 +58,7 @@ class Scrollback:
         self._decoder.reset()
         shown = text if len(text) <= COMMAND_CHARACTERS else f"{text[:COMMAND_CHARACTERS]}…"
         self._add(
-            CommandBegan(
+            TerminalBegan(
                 number=self._commands, text=shown, directory=directory, by=by, ts=timestamp()
             )
         )
@@ -72,7 +72,9 @@ class Scrollback:
     def ended(self, status: int, directory: str) -> None:
         """The command that began last is over."""
         spent = round((monotonic() - self._began) * 1000, 1)
-        self._add(CommandEnded(number=self._commands, status=status, directory=directory, ms=spent))
+        self._add(
+            TerminalEnded(number=self._commands, status=status, directory=directory, ms=spent)
+        )
 
     def clear(self) -> None:
         """Forget everything; readers hear of it."""
@@ -122,5 +124,5 @@ class Scrollback:
 
 
 def _weight(event: ShownEvent) -> int:
-    text = event.text if isinstance(event, Printed | CommandBegan) else ""
+    text = event.text if isinstance(event, Printed | TerminalBegan) else ""
     return len(text) + EVENT_CHARACTERS
