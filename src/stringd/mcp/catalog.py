@@ -39,7 +39,11 @@ TOOLS: Final = (
         "bash:NAME (a live shell; cmd is what you would type there). Elsewhere cmd starts with /: "
         "/help lists commands, /info shows a topic's state, /open opens, "
         "/act --help shows an app's actions.",
-        {"topic": _FILLED, "cmd": _FILLED},
+        {
+            "topic": _FILLED,
+            "cmd": _FILLED,
+            "timeout": {"type": "string", "description": "limit of a shell command: 20m (2m)"},
+        },
         ("topic", "cmd"),
     ),
     ListedTool(

@@ -19,15 +19,29 @@ BEAT_SECONDS: Final = 5.0
 Report = Callable[[float, str], Awaitable[None]]
 """Tells the caller about progress: seconds so far, and what is going on."""
 
+Attend = Callable[[], float | None]
+"""Says that a caller still wants the work; the seconds it may take from now on, where limited."""
+
+
+def unlimited() -> None:
+    """For work that no attention is needed for."""
+
 
 class Job:
     """Work under way for one user."""
 
-    def __init__(self, user_id: str, what: str, task: "asyncio.Task[ToolOutcome]") -> None:
+    def __init__(
+        self,
+        user_id: str,
+        what: str,
+        task: "asyncio.Task[ToolOutcome]",
+        attend: Attend = unlimited,
+    ) -> None:
         self.handle = f"job-{token_hex(6)}"
         self.user_id = user_id
         self.what = what
         self.task = task
+        self.attend = attend
         self.started = asyncio.get_running_loop().time()
 
     @property
@@ -43,10 +57,15 @@ class Jobs:
         self._left: dict[str, Job] = {}
 
     async def run(
-        self, user_id: str, what: str, work: Coroutine[Any, Any, ToolOutcome], report: Report
+        self,
+        user_id: str,
+        what: str,
+        work: Coroutine[Any, Any, ToolOutcome],
+        report: Report,
+        attend: Attend = unlimited,
     ) -> ToolOutcome:
         """The outcome of the work, or a handle once the holding time is over."""
-        job = Job(user_id, what, asyncio.ensure_future(work))
+        job = Job(user_id, what, asyncio.ensure_future(work), attend)
         try:
             outcome = await self._wait(job, report)
         except asyncio.CancelledError:
@@ -66,6 +85,7 @@ class Jobs:
                 f"No call is under way with the handle {handle}. Its result may have been "
                 "forgotten, or the daemon restarted: look at the state before repeating anything."
             )
+        job.attend()
         return await self._wait(job, report) or still_running(job)
 
     async def close(self) -> None:
@@ -101,8 +121,15 @@ class Jobs:
 
 def still_running(job: Job) -> ToolOutcome:
     """What a caller is told whose time is over before the work is."""
+    left = job.attend()
+    limit = (
+        f" It is ended in {left:.0f} s unless wait is called again; each call renews that. "
+        "timeout='20m' of string allows more from the start."
+        if left is not None
+        else ""
+    )
     return said(
         f"[still running after {job.seconds:.0f} s: {job.what}]\n"
         f'It keeps running; do not start it again. Call wait with handle "{job.handle}" '
-        "for its result."
+        f"for its result.{limit}"
     )

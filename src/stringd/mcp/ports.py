@@ -32,8 +32,16 @@ class ResourcePage(NamedTuple):
 class Commands(Protocol):
     """Topics and the commands that run in them."""
 
-    async def run(self, caller: McpCaller, topic: str, cmd: str) -> "Result":
-        """Run a command in its topic's turn. Raises `InvalidTopicError`."""
+    async def run(
+        self, caller: McpCaller, topic: str, cmd: str, limit: float | None = None
+    ) -> "Result":
+        """Run a command in its topic's turn; a shell's may take `limit` seconds.
+
+        Raises `InvalidTopicError`.
+        """
+
+    def attend(self, caller: McpCaller, topic: str) -> float | None:
+        """Renew the time limit of a topic's shell command; the seconds it has now."""
 
     def pages(self, caller: McpCaller) -> list[ResourcePage]:
         """The documents the caller's topics show."""

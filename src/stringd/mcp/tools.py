@@ -6,6 +6,8 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
+from stringd.formats.duration import USAGE as DURATION_USAGE
+from stringd.formats.duration import parse_duration
 from stringd.mcp.gate import ExecuteArguments, execute
 from stringd.mcp.jobs import Jobs, Report
 from stringd.mcp.outcome import ToolError, ToolOutcome, failed
@@ -30,6 +32,7 @@ _JOB: Final = "job-"
 class StringArguments(msgspec.Struct, forbid_unknown_fields=True):
     topic: Filled
     cmd: Filled
+    timeout: str | int | float | None = None
 
 
 class WaitArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -88,11 +91,16 @@ class Tools:
         except InvalidTopicError as error:
             return block(arguments.topic, Result.error("INVALID_TARGET", str(error)))
 
+        limit = _limit(arguments.timeout)
+        commands = self._ports.commands
+
         async def run() -> ToolOutcome:
-            return block(topic, await self._ports.commands.run(caller, topic, arguments.cmd))
+            return block(topic, await commands.run(caller, topic, arguments.cmd, limit))
 
         what = f"{topic} {command_label(arguments.cmd)}"
-        return await self._jobs.run(caller.user_id, what, run(), report)
+        return await self._jobs.run(
+            caller.user_id, what, run(), report, lambda: commands.attend(caller, topic)
+        )
 
     async def _execute(
         self, caller: McpCaller, arguments: ExecuteArguments, report: Report
@@ -115,6 +123,16 @@ def block(topic: str, result: Result) -> ToolOutcome:
     """A command's reply as the model reads it."""
     text = response_text(result, with_diff=True)
     return ToolOutcome((chanflow.encode(topic, text),), is_error=not result.ok)
+
+
+def _limit(timeout: str | float | None) -> float | None:
+    """The seconds a `timeout` stands for. Raises `ToolError`."""
+    if timeout is None:
+        return None
+    seconds = parse_duration(str(timeout).strip())
+    if seconds is None:
+        raise ToolError(f"Not a timeout: {timeout}. {DURATION_USAGE}")
+    return seconds
 
 
 def _gate_socket(caller: McpCaller, usual: str) -> str:

@@ -102,6 +102,13 @@ class Runtime:
         outcome = bash.bash(self.services.settings, self.topics, session, text, caller)
         return self._finish(slot, session, outcome)
 
+    def attend(self, slot: Slot) -> float | None:
+        """Renew the time limit of a shell command that somebody waits for; the seconds it has now.
+
+        None where no command runs.
+        """
+        return bash.attend(slot.session) if slot.session is not None else None
+
     async def close(self) -> None:
         """Release every session; the daemon is stopping."""
         self._closed = True

@@ -80,9 +80,14 @@ class DaemonCommands:
         self._runtime = runtime
         self._turns = turns
 
-    async def run(self, caller: McpCaller, topic: str, cmd: str) -> "Result":
-        speaks = Caller(caller.cwd, speaker=caller.speaker, client="mcp")
+    async def run(
+        self, caller: McpCaller, topic: str, cmd: str, limit: float | None = None
+    ) -> "Result":
+        speaks = Caller(caller.cwd, speaker=caller.speaker, client="mcp", limit=limit)
         return await self._turns.run(caller.user_id, parse_topic(topic), cmd, speaks)
+
+    def attend(self, caller: McpCaller, topic: str) -> float | None:
+        return self._runtime.attend(self._runtime.topics.slot(caller.user_id, parse_topic(topic)))
 
     def pages(self, caller: McpCaller) -> list[ResourcePage]:
         found = []

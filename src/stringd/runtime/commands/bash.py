@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from stringd.formats.duration import USAGE as DURATION_USAGE
+from stringd.formats.duration import parse_duration, shown_duration
 from stringd.runtime.commands.topics import dropped_line
 from stringd.runtime.errors import CommandError, NotSavedError
 from stringd.runtime.settings import OWN_PLACES, WORK_DIRECTORY
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 SANDBOX_VARIABLE: Final = "_sandbox"
 """What a topic asked for; kept with its other settings."""
+TIMEOUT_VARIABLE: Final = "_timeout"
+"""How many seconds commands of a topic may run, where it asked for more or less than usual."""
 DEFAULT_WAIT_SECONDS: Final = 30.0
 MAX_WAIT_SECONDS: Final = 3600.0
 _META: Final = re.compile(r"//(?P<name>\S*)[ \t]?(?P<rest>.*)", re.DOTALL)
@@ -49,6 +53,7 @@ HELP: Final = (
     ("//input <text>", "Type text and Enter into the running command"),
     ("//key <key> ...", "Press keys: ctrl-c, ctrl-d, enter, tab, escape, up, f1, q, ..."),
     ("//wait [seconds]", f"Wait longer for the running command ({DEFAULT_WAIT_SECONDS:g})"),
+    ("//timeout [20m]", "How long this and later commands may run; with a command, that one alone"),
     ("//kill", "End the running command"),
     ("//output [range]", "Read the last output: 100-200, -50, bytes 0-4096, background"),
 )
@@ -86,6 +91,12 @@ class BashCall(NamedTuple):
         name = self.caller.client
         return (name if isinstance(name, str) else name.decode("utf-8", "replace"))[:80]
 
+    @property
+    def limit(self) -> float:
+        """How long a command may run: what its caller or the topic asked for, or as usual."""
+        asked = parse_duration(self.session.variables.get(TIMEOUT_VARIABLE, ""))
+        return self.caller.limit or asked or self.settings.bash_timeout
+
     async def permitted(self) -> None:
         """An agent of a run is asked before its text reaches a shell. Raises `CommandError`."""
         if self.caller.permission is not None:
@@ -122,9 +133,17 @@ def bypasses_queue(session: "Session", text: str, waiting: int) -> bool:
         return False
     match = _META.fullmatch(text.lstrip())
     command = META_COMMANDS.get(match["name"].lower()) if match is not None else None
-    if command is None or command.for_running is None:
+    if match is None or command is None or command.for_running is None:
         return False
+    if command.for_running == "without a command":
+        return len(match["rest"].split()) < 2
     return command.for_running == "always" or not waiting
+
+
+def attend(session: "Session") -> float | None:
+    """Renew the running command's time limit; the seconds it has now, None where none runs."""
+    shell = session.running
+    return shell.attend() if isinstance(shell, Shell) else None
 
 
 async def run(call: BashCall) -> Result:
@@ -132,10 +151,10 @@ async def run(call: BashCall) -> Result:
     await call.permitted()
     shell = call.shell
     if shell is not None and shell.usable:
-        return reply_result(await shell.run(call.text, by=call.client))
+        return reply_result(await shell.run(call.text, call.limit, by=call.client))
     restarted = shell is None and call.session.had_shell
     await call.session.release()
-    reply = await (await _fresh_shell(call)).run(call.text, by=call.client)
+    reply = await (await _fresh_shell(call)).run(call.text, call.limit, by=call.client)
     if restarted:
         reply = reply._replace(notes=(*reply.notes, wording.restarted()))
     elif shell is not None and not shell.end_told:
@@ -219,6 +238,25 @@ async def wait(call: BashCall) -> Result:
     return reply_result(await shell.wait(_seconds(call.text.strip())))
 
 
+async def timeout(call: BashCall) -> Result:
+    """Show or set how long commands of this topic may run; with a command, only that one."""
+    given, _, command = call.text.strip().replace("\n", " \n", 1).partition(" ")
+    if not given:
+        return Result.done(f"timeout: {shown_duration(call.limit)}")
+    seconds = parse_duration(given)
+    if seconds is None:
+        raise CommandError("INVALID_PAYLOAD", f"Not a time: {given}\n{DURATION_USAGE}")
+    if command.strip():
+        caller = call.caller._replace(limit=seconds)
+        return await run(call._replace(text=command.strip("\n"), caller=caller))
+    running = call.shell is not None and call.shell.busy
+    if call.shell is not None and running:
+        call.shell.allow(seconds)
+    call.session.assign(TIMEOUT_VARIABLE, shown_duration(seconds))
+    now = ", the one that runs too, from now on" if running else ""
+    return Result.done(f"timeout: {shown_duration(seconds)} for commands of this topic{now}.")
+
+
 async def kill(call: BashCall) -> Result:
     shell = call.shell
     if shell is None or not shell.busy:
@@ -244,7 +282,7 @@ class MetaCommand(NamedTuple):
     """A `//name`, and when it goes to the running command without waiting for its turn."""
 
     handler: Handler
-    for_running: Literal["always", "alone"] | None = None
+    for_running: Literal["always", "alone", "without a command"] | None = None
 
 
 META_COMMANDS: Final[dict[str, MetaCommand]] = {
@@ -255,6 +293,7 @@ META_COMMANDS: Final[dict[str, MetaCommand]] = {
     "input": MetaCommand(input_, "alone"),
     "key": MetaCommand(key, "always"),
     "wait": MetaCommand(wait),
+    "timeout": MetaCommand(timeout, "without a command"),
     "kill": MetaCommand(kill, "always"),
     "output": MetaCommand(output),
 }

@@ -36,4 +36,4 @@ async def exec_(call: Call) -> Result:
     except UnusableInputError as error:
         raise CommandError("INVALID_PAYLOAD", str(error)) from error
     with session.holding(running):
-        return reply_result(await running.reply(call.services.settings.bash_timeout))
+        return reply_result(await running.reply(call.caller.limit or settings.bash_timeout))

@@ -145,10 +145,11 @@ class Shell:
             return reported
         return actual
 
-    async def run(self, text: str, by: str = "") -> ShellReply:
+    async def run(self, text: str, limit: float | None = None, by: str = "") -> ShellReply:
         """Run `text`, which came from `by`, and wait for its end, its silence or its question.
 
-        Raises `ShellBusyError` while an earlier command lives, `UnusableInputError`.
+        `limit` replaces the hard limit for this command. Raises `ShellBusyError` while an
+        earlier command lives, `UnusableInputError`.
         """
         if self.command is not None:
             if self.busy:
@@ -160,7 +161,7 @@ class Shell:
         self._count += 1
         self._terminal.drain()
         self._terminal.forget_typed()
-        command = ShellCommand(self._count, text, self._loop.time(), self._limits.hard)
+        command = ShellCommand(self._count, text, self._loop.time(), limit or self._limits.hard)
         self.command = command
         self._scrollback.began(text, self._reported_directory, by)
         await self._control.send(lines)
@@ -185,6 +186,23 @@ class Shell:
             raise NothingRunningError
         self._extend(self.command, max(self._limits.hard, seconds + self._limits.grace))
         return await self._attend(self.command, seconds)
+
+    def attend(self) -> float | None:
+        """Renew the running command's time limit, since somebody still wants it.
+
+        The seconds it has now; None where no command runs.
+        """
+        if self.command is None or not self.busy:
+            return None
+        self._extend(self.command, self._limits.hard)
+        return self._left(self.command)
+
+    def allow(self, seconds: float) -> None:
+        """Give the running command this long from now. Raises `NothingRunningError`."""
+        command = self._running()
+        command.limit = seconds
+        command.deadline = self._loop.time() + seconds
+        self._watch_deadline(command)
 
     async def kill(self) -> ShellReply:
         """End the running command, the shell with it if need be. Raises `NothingRunningError`."""
@@ -293,8 +311,7 @@ class Shell:
                 await command.wait(self._pause(command, silent, left))
         finally:
             command.attended -= 1
-            if not command.over:
-                command.expiry = self._loop.call_at(command.deadline, self._expire, command)
+            self._watch_deadline(command)
         return await self._final_reply(command)
 
     def _pause(self, command: ShellCommand, silent: float, left: float | None) -> float:
@@ -321,9 +338,10 @@ class Shell:
             command.told_waiting_at = command.printed_at
             return self._unfinished(command, ShellEnding.WAITING, wording.waiting(command.title))
         if over:
-            return self._unfinished(command, ShellEnding.RUNNING, wording.running(command.title))
+            note = wording.running(command.title, self._left(command))
+            return self._unfinished(command, ShellEnding.RUNNING, note)
         if left is None and silent >= quiet:
-            note = wording.silent(command.title, quiet)
+            note = wording.silent(command.title, quiet, self._left(command))
             return self._unfinished(command, ShellEnding.RUNNING, note)
         return None
 
@@ -362,9 +380,22 @@ class Shell:
         return ShellReply(ending, command.status, directory, "", notes=(note,))
 
     def _extend(self, command: ShellCommand, seconds: float) -> None:
-        """Attention renews the time limit."""
-        command.limit = seconds
-        command.deadline = self._loop.time() + seconds
+        """Attention renews the time limit, and never shortens a longer one."""
+        deadline = self._loop.time() + seconds
+        if deadline > command.deadline:
+            command.limit = seconds
+            command.deadline = deadline
+            self._watch_deadline(command)
+
+    def _left(self, command: ShellCommand) -> float:
+        return max(command.deadline - self._loop.time(), 0.0)
+
+    def _watch_deadline(self, command: ShellCommand) -> None:
+        """Whoever waits for a command looks at its deadline; where nobody does, a timer must."""
+        if command.expiry is not None:
+            command.expiry.cancel()
+        if not command.over and not command.attended:
+            command.expiry = self._loop.call_at(command.deadline, self._expire, command)
 
     def _expire(self, command: ShellCommand) -> None:
         if not command.over and not command.expired:

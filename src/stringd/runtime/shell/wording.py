@@ -15,15 +15,23 @@ def title(text: str) -> str:
     return f"{first[:_TITLE_LENGTH]}…" if cut else first
 
 
-def silent(command: str, quiet: float) -> str:
+def silent(command: str, quiet: float, left: float) -> str:
     return (
         f"still running: `{command}` printed nothing for {seconds(quiet)}. "
-        f"Continue it with {CONTINUE}."
+        f"Continue it with {CONTINUE}. {remaining(left)}"
     )
 
 
-def running(command: str) -> str:
-    return f"still running: `{command}`. Continue it with {CONTINUE}."
+def running(command: str, left: float) -> str:
+    return f"still running: `{command}`. Continue it with {CONTINUE}. {remaining(left)}"
+
+
+def remaining(left: float) -> str:
+    """How long a command may run that nobody attends to, and how to change that."""
+    return (
+        f"It is ended in {seconds(round(left))} unless one of these renews its time; "
+        f"//timeout 20m allows more."
+    )
 
 
 def waiting(command: str) -> str:
@@ -35,7 +43,10 @@ def waiting(command: str) -> str:
 
 def timed_out(limit: float, *, killed: bool) -> str:
     how = "killed" if killed else "interrupted"
-    return f"timed out after {seconds(limit)} and was {how}; the output above may be partial"
+    return (
+        f"timed out after {seconds(limit)} and was {how}; the output above may be partial. "
+        f"Give it more time with //timeout 20m <command> in a bash topic"
+    )
 
 
 def replaced(program: str) -> str:

@@ -24,6 +24,8 @@ class Caller(NamedTuple):
     """Who is at the other end of the connection, where there is one."""
     client: "ClientName" = b""
     """What the client calls itself."""
+    limit: float | None = None
+    """Seconds its shell command may run, where it asks for more or less than usual."""
 
     async def is_the_owner(self) -> bool:
         """Whether this may be the owner's word; what the daemon itself started is not.

@@ -1,0 +1,54 @@
+"""What new users' agents ran into over MCP, by the number of the finding."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mcp.support import handle, over_http, text
+from tests.support.daemon import WAIT_SECONDS, Daemon
+
+pytestmark = pytest.mark.anyio
+LIMIT_SECONDS = 5
+
+
+@pytest.fixture(scope="module")
+def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """Two minutes are five seconds here."""
+    directory = tmp_path_factory.mktemp("hurried")
+    limits = {"STRINGD_MCP_HOLD_MS": "300", "STRINGD_BASH_TIMEOUT_MS": f"{LIMIT_SECONDS * 1000}"}
+    with Daemon(directory, **limits) as running:
+        yield running
+
+
+async def test_2_a_build_that_is_waited_for_is_not_ended(
+    hurried: Daemon, user: str, tmp_path: Path
+) -> None:
+    built = tmp_path / "built"
+    build = f"until [ -e {built} ]; do echo line; sleep 0.1; done; echo ready"
+    async with over_http("auto")(hurried, user=user) as client, asyncio.timeout(WAIT_SECONDS):
+        reply = await client.call_tool("string", {"topic": "bash:b", "cmd": build})
+        job = handle(reply)
+        assert "unless wait is called again; each call renews that" in text(reply)
+        assert "timeout='20m'" in text(reply)
+        end = asyncio.get_running_loop().time() + 1.4 * LIMIT_SECONDS
+        while asyncio.get_running_loop().time() < end:
+            assert handle(await client.call_tool("wait", {"handle": job})) == job
+        built.touch()
+        while "still running after" in text(reply):
+            reply = await client.call_tool("wait", {"handle": job})
+    assert "exit: 0 |" in text(reply)
+    assert text(reply).count("ready") == 1
+
+
+async def test_2_a_command_has_the_limit_its_caller_asks_for(hurried: Daemon, user: str) -> None:
+    async with over_http("auto")(hurried, user=user) as client, asyncio.timeout(WAIT_SECONDS):
+        asked = {"topic": "bash:b", "cmd": "read line", "timeout": "20m"}
+        reply = await client.call_tool("string", asked)
+        left = text(reply).partition("It is ended in ")[2].partition(" s ")[0]
+        assert 1000 < int(left) <= 1200
+        ended = await client.call_tool("string", {"topic": "bash:b", "cmd": "//kill"})
+        assert "exit: 1" in text(ended)
+        wrong = await client.call_tool("string", {**asked, "timeout": "soon"})
+        assert text(wrong).startswith("Not a timeout: soon. Write a time as 90s, 20m")
