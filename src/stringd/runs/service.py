@@ -86,6 +86,7 @@ class RunService:
         if interrupted:
             log.warning("interrupted runs that can be resumed: %d", len(interrupted))
             await asyncio.to_thread(self._answers.read_interrupted, interrupted)
+            self._answers.announce_interrupted()
         self._pruner = asyncio.create_task(self._pruning.forever(), name="prune run events")
 
     async def stop(self) -> None:

@@ -139,9 +139,21 @@ def test_whoever_is_asked_sees_the_command_and_its_surroundings(daemon: Daemon) 
     command = 'eval "$X"\\n# ? a asks: ok'
     why = "[what eval … runs is not clear]"
     assert asked == [
-        f"? a wants fs.write on / to run {command} with X=rm y (yes, no, always in this run)",
-        f"? a wants fs.exec on {command} with X=rm y {why} (yes, no, always in this run)",
+        f"? a wants fs.write on / to run {command} with X=rm y (yes, no <why>, always in this run)",
+        f"? a wants fs.exec on {command} with X=rm y {why} (yes, no <why>, always in this run)",
     ]
+
+
+def test_what_follows_a_typed_no_is_the_reason_of_the_denial(daemon: Daemon) -> None:
+    calls = {"tools": [{"name": "read_file", "args": {"path": "/etc/hostname"}}]}
+    source = strategy(sequential("a"), a={**scripted(calls, "end"), "tools": ["read_file"]})
+    path = write(daemon, "denied.yaml", source)
+    done = stringd(daemon, "run", path, "--run-id", "denied", text="no, read the copy\n")
+    assert done.returncode == 0, done.stderr
+    timeline = (daemon.directory / "data" / "runs" / "denied.jsonl").read_text("utf-8")
+    events = [json.loads(line) for line in timeline.splitlines()]
+    (denied,) = [each for each in events if each["type"] == "permission_decision"]
+    assert (denied["decision"], denied["reason"]) == ("deny", "read the copy")
 
 
 def test_a_server_the_agents_must_do_without_is_told(daemon: Daemon) -> None:

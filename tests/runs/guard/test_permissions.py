@@ -117,6 +117,27 @@ async def test_decisions_are_recorded_with_who_and_why(
     assert {e["resource"] for e in events} == {outside}
 
 
+async def test_a_reason_for_a_denial_is_recorded_and_reaches_the_model(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    outside = str(scene.outside / "file.txt")
+    await start(server, watcher, scene.work, call("read_file", outside))
+    asked = (await watcher.until("request_permission"))[-1]
+    await watcher.send(
+        "permission_decision",
+        runId="r",
+        permissionRequestId=asked["requestId"],
+        decision="deny",
+        reason=" It is not ours.\nAsk the owner. ",
+    )
+    used = await finish(watcher)
+    assert used.outputs[0].endswith("was denied by the user: It is not ours.\nAsk the owner.")
+    events = [e for e in server.timeline("r") if e["type"] == "permission_decision"]
+    assert [(e["decision"], e["reason"]) for e in events] == [
+        ("deny", "It is not ours.\nAsk the owner.")
+    ]
+
+
 async def test_the_state_of_the_daemon_is_closed_to_tools(
     server: RunsServer, watcher: Watcher
 ) -> None:

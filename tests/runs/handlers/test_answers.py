@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from stringd.client.feed import overview
 from tests.requirements import proves
 from tests.runs.support import Json, Watcher, scripted, sequential, strategy, watching
 from tests.support.daemon import Daemon
@@ -114,6 +115,57 @@ async def test_an_answer_given_before_the_run_goes_on_is_taken_then_and_once(
             if kind == "request_permission":
                 outputs = [m["event"].get("output", "") for m in seen if "event" in m]
                 assert any("the secret" in output for output in outputs)
+
+
+@pytest.mark.parametrize("kind", list(ASKERS))
+async def test_what_an_interrupted_run_asked_waits_in_the_overview_until_it_is_answered(
+    tmp_path: Path, kind: str
+) -> None:
+    daemon, prepare = asker(tmp_path, kind)
+    asked = await killed_while_asking(daemon, prepare, kind)
+    with daemon:
+        async with watching(daemon.port) as watcher:
+            await watcher.ask("list_runs")  # the runs have been repaired
+            (waits,) = overview(daemon.port)["waiting"]
+            shown = waits["runId"], waits["prompt"], waits["agent"], waits["strategy"]
+            assert shown == ("r", WAITING[kind][0], "a", "Test")
+            assert waits["ts"] <= asked["ts"]
+            request, fields = answer(asked)
+            await watcher.send(request, **fields)
+            await watcher.quiet()
+            assert overview(daemon.port)["waiting"] == []
+
+
+async def test_what_a_deleted_run_had_asked_does_not_wait_any_more(tmp_path: Path) -> None:
+    daemon, prepare = asker(tmp_path, "request_question")
+    await killed_while_asking(daemon, prepare, "request_question")
+    with daemon:
+        async with watching(daemon.port) as watcher:
+            await watcher.ask("delete_run", runId="r")
+            assert overview(daemon.port)["waiting"] == []
+
+
+async def test_what_a_resumed_run_asks_again_waits_once(tmp_path: Path) -> None:
+    daemon, prepare = asker(tmp_path, "request_question")
+    await killed_while_asking(daemon, prepare, "request_question")
+    with daemon:
+        async with watching(daemon.port) as watcher:
+            await resume(watcher)
+            await watcher.until("request_question")
+            assert [each["prompt"] for each in overview(daemon.port)["waiting"]] == ["question"]
+
+
+async def test_a_reason_given_before_the_run_goes_on_reaches_the_model(tmp_path: Path) -> None:
+    daemon, prepare = asker(tmp_path, "request_permission")
+    asked = await killed_while_asking(daemon, prepare, "request_permission")
+    denied = {"permissionRequestId": asked["requestId"], "decision": "deny"}
+    with daemon:
+        async with watching(daemon.port) as watcher:
+            await watcher.send("permission_decision", runId="r", reason="Not that one.", **denied)
+            await resume(watcher)
+            seen = await watcher.until("strategy_completed", "strategy_error")
+            outputs = [m["event"].get("output", "") for m in seen if "event" in m]
+            assert any("was denied by the user: Not that one." in each for each in outputs)
 
 
 async def test_an_answer_survives_another_kill(tmp_path: Path) -> None:

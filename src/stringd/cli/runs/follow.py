@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
+from msgspec import UNSET
+
 from stringd.cli.keys import TypedLine
 from stringd.cli.runs.plain_view import RunView
 from stringd.cli.runs.state import Prompt, RunState
@@ -154,6 +156,7 @@ def answer(prompt: Prompt, line: str) -> r.ClientMessage:
                 run_id=prompt.run_id,
                 permission_request_id=prompt.request_id,
                 decision=_decision(line.strip().lower()),
+                reason=_reason(line) or UNSET,
             )
 
 
@@ -161,3 +164,9 @@ def _decision(word: str) -> Literal["allow", "deny", "allow-session"]:
     if word in ("a", "always"):
         return "allow-session"
     return "allow" if word in ("y", "yes") else "deny"
+
+
+def _reason(line: str) -> str:
+    """What follows a typed no."""
+    word, _, rest = line.strip().partition(" ")
+    return rest.strip() if word.lower().rstrip(",:;.") in ("n", "no") else ""

@@ -97,7 +97,9 @@ def question(prompt: Prompt) -> str:
         case m.RequestQuestion():
             return f"? {prompt.agent_name} asks: {prompt.question}"
         case m.RequestPermission():
-            return f"? {prompt.agent_name} wants {_wanted(prompt)} (yes, no, always in this run)"
+            return (
+                f"? {prompt.agent_name} wants {_wanted(prompt)} (yes, no <why>, always in this run)"
+            )
         case m.RequestInput():
             return f"? {prompt.agent_name} needs input" + (
                 f": {prompt.prompt}" if prompt.prompt else ""

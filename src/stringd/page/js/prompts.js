@@ -1,7 +1,7 @@
 /** What waits for the owner: prompts of runs, questions at the gate, runs that failed. */
 import { computed, signal } from "./html.js";
 import { gate, promptKey, resolved, runs, waiting } from "./feed.js";
-import { command, followRun } from "./runs_socket.js";
+import { ask, command, followRun, tell } from "./runs_socket.js";
 
 /**
  * @typedef {{
@@ -57,10 +57,26 @@ export function hold(key) {
  * @param {any} prompt @param {(whole: any) => void} found
  */
 export function whole(prompt, found) {
+  if (isInterrupted(prompt)) {
+    ask({ type: "get_timeline", runId: prompt.runId }).then((run) => {
+      const kept = run.waiting?.find((/** @type {any} */ each) => each.requestId === prompt.requestId);
+      if (kept) found(kept);
+    }).catch(() => {});
+    return () => {};
+  }
   return followRun(prompt.runId, (message) => {
     const id = message.type === "request_input" ? `input:${message.agentName}` : message.requestId;
     if (message.type?.startsWith("request_") && id === prompt.requestId) found(message);
   });
+}
+
+/** Whether the run that asked ended with an earlier life of the daemon. @param {any} prompt */
+export const isInterrupted = (prompt) => !["running", "pending"].includes(runs.value.get(prompt.runId)?.status);
+
+/** Let an interrupted run go on; it takes the answers given meanwhile. @param {string} runId */
+export async function resume(runId) {
+  await ask({ type: "prepare_run", runId });
+  await tell({ type: "continue_run", runId, input: "", resume: true });
 }
 
 /** @typedef {"allow" | "allow-session" | "deny" | "deny-session"} Decision */

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from stringd.runs.agents.tool_calls import current_call
+from stringd.runs.engine.pending import Prompt
 from stringd.runs.engine.run import Run
 from stringd.runs.errors import UnansweredError
 from stringd.runs.guard.errors import Denied
@@ -141,7 +142,9 @@ def _request(run_id: str, request_id: str, wish: PermissionRequest) -> messages.
     )
 
 
-def decided(wish: PermissionRequest, decision: str, by: DecidedBy) -> PermissionDecided:
+def decided(
+    wish: PermissionRequest, decision: str, by: DecidedBy, reason: str = ""
+) -> PermissionDecided:
     """A decision as the timeline keeps it."""
     return PermissionDecided(
         ts=timestamp(),
@@ -151,7 +154,20 @@ def decided(wish: PermissionRequest, decision: str, by: DecidedBy) -> Permission
         resource=wish.resource,
         operation=wish.operation,
         decided_by=by,
+        reason=reason or UNSET,
     )
+
+
+def prompt_of(run_id: str, asked: PromptAsked) -> Prompt:
+    """A prompt on record as it was sent."""
+    agent = asked.agent_name
+    if asked.kind == "permission":
+        return _request(run_id, asked.request_id, asked_for(asked))
+    if asked.kind == "question":
+        return messages.RequestQuestion(
+            run_id=run_id, request_id=asked.request_id, agent_name=agent, question=asked.about
+        )
+    return messages.RequestInput(run_id=run_id, agent_name=agent, prompt="")
 
 
 def asked_for(prompt: messages.RequestPermission | PromptAsked) -> PermissionRequest:

@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from stringd.runs.record.events import DecidedBy
     from stringd.wire.run_status import RunStatus
-    from stringd.wire.runs.messages import Broadcast
+    from stringd.wire.runs.messages import (
+        Broadcast,
+        RequestInput,
+        RequestPermission,
+        RequestQuestion,
+    )
 
 PromptKind = Literal["permission", "question", "input"]
 
@@ -18,6 +23,14 @@ class RunObserver(Protocol):
 
     def said(self, strategy: str, status: "RunStatus", message: "Broadcast") -> None:
         """A run sent this to its subscribers."""
+
+    def still_asked(
+        self,
+        strategy: str,
+        prompt: "RequestInput | RequestQuestion | RequestPermission",
+        since: str,
+    ) -> None:
+        """A run that was interrupted had asked this, and it can be answered now."""
 
     def resolved(
         self, run_id: str, kind: PromptKind, request_id: str, answer: str, by: "DecidedBy | None"
@@ -34,6 +47,13 @@ class UnobservedRuns:
     def prepared(self, run_id: str, strategy: str) -> None: ...
 
     def said(self, strategy: str, status: "RunStatus", message: "Broadcast") -> None: ...
+
+    def still_asked(
+        self,
+        strategy: str,
+        prompt: "RequestInput | RequestQuestion | RequestPermission",
+        since: str,
+    ) -> None: ...
 
     def resolved(
         self, run_id: str, kind: PromptKind, request_id: str, answer: str, by: "DecidedBy | None"

@@ -68,8 +68,8 @@ class PendingPrompts:
     def answer_question(self, request_id: str, text: str) -> RequestQuestion | None:
         return self._answer(RequestQuestion, request_id, text)
 
-    def decide_permission(self, request_id: str, decision: str) -> RequestPermission | None:
-        return self._answer(RequestPermission, request_id, decision)
+    def decide_permission(self, request_id: str, answer: str) -> RequestPermission | None:
+        return self._answer(RequestPermission, request_id, answer)
 
     def _answer(self, kind: type[P], request_id: str, text: str) -> P | None:
         waiting = self._by_id.get((kind, request_id))

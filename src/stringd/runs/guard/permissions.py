@@ -28,11 +28,28 @@ class PermissionRequest(NamedTuple):
     details: Mapping[str, Any] | None = None
 
 
+class HumanAnswer(NamedTuple):
+    """What the human said to a request: the decision word, and why if they gave a reason."""
+
+    decision: str
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """As prompts are answered and recorded: the word, and the reason from the next line on."""
+        return f"{self.decision}\n{self.reason}" if self.reason else self.decision
+
+    @classmethod
+    def read(cls, text: str) -> "HumanAnswer":
+        decision, _, reason = text.partition("\n")
+        return cls(decision, reason)
+
+
 class Verdicts(NamedTuple):
     """How the run reaches the human and keeps what was decided.
 
-    `ask` returns the decision word; `policy_decided` records what a policy settled by itself;
-    `chain_changed` tells subscribers the policies of a tool.
+    `ask` returns the text of a `HumanAnswer`; `policy_decided` records what a policy settled by
+    itself; `chain_changed` tells subscribers the policies of a tool.
     """
 
     ask: Callable[[PermissionRequest], Awaitable[str]]
@@ -122,14 +139,14 @@ class Permissions:
             raise Denied(f"{_deed(wish)} is denied by {ruling.policy}{': ' if why else ''}{why}")
 
     async def _ask(self, wish: PermissionRequest, subject: Subject) -> None:
-        decision = await self._verdicts.ask(wish)
+        decision, reason = HumanAnswer.read(await self._verdicts.ask(wish))
         verdict: Literal["allow", "deny"] = "allow" if decision.startswith("allow") else "deny"
         if decision.endswith("-session"):
             entry = SessionEntry(verdict, subject.direction, subject.resource, subject.scope)
             chain = self.guards.remember(wish.tool_name, entry)
             self._verdicts.chain_changed(wish.tool_name, chain)
         if verdict == "deny":
-            raise Denied(f"{_deed(wish)} was denied by the user")
+            raise Denied(f"{_deed(wish)} was denied by the user{': ' if reason else ''}{reason}")
 
 
 def _judge(guard: ToolGuard, subject: Subject, otherwise: Verdict = "allow") -> Ruling:

@@ -6,14 +6,16 @@ answer is kept, nothing happens yet, and the resumed run takes it instead of ask
 
 from collections.abc import Callable, Iterable
 
-from stringd.runs.engine.human import asked_for, decided
+from stringd.runs.engine.human import asked_for, decided, prompt_of
 from stringd.runs.engine.live_runs import LiveRuns
-from stringd.runs.engine.pending import input_id
+from stringd.runs.engine.pending import input_id, prompt_id, prompt_kind
 from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import RefusedError
+from stringd.runs.guard.permissions import HumanAnswer
 from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.record.events import PromptAsked, PromptKind
 from stringd.runs.record.resume import read_journal
+from stringd.runs.record.views import latest_start
 from stringd.wire.runs import requests
 
 
@@ -24,17 +26,32 @@ class Answers:
         self._known = known
         self._services = services
         self._interrupted: dict[str, list[PromptAsked]] = {}
+        self._strategies: dict[str, str] = {}
 
     def read_interrupted(self, run_ids: Iterable[str]) -> None:
         """Look up what these runs had asked and nobody answered. Touches files, not the loop."""
         for run_id in run_ids:
-            asked = read_journal(self._services.store.timeline(run_id)).unanswered
-            if asked:
+            events = self._services.store.timeline(run_id)
+            asked = read_journal(events).unanswered
+            started = latest_start(events)
+            if asked and started is not None:
                 self._interrupted[run_id] = asked
+                self._strategies[run_id] = started.strategy_name
+
+    def announce_interrupted(self) -> None:
+        """Let the observer know what waits since an earlier life of the daemon, oldest first."""
+        observer = self._services.config.observer
+        found = [(each, run_id) for run_id, asked in self._interrupted.items() for each in asked]
+        for each, run_id in sorted(found, key=lambda one: one[0].ts):
+            observer.still_asked(self._strategies[run_id], prompt_of(run_id, each), each.ts)
 
     def forget(self, run_id: str) -> None:
         """The run continues, or is deleted: what it had asked is no longer answered here."""
-        self._interrupted.pop(run_id, None)
+        for each in self._interrupted.pop(run_id, ()):
+            prompt = prompt_of(run_id, each)
+            observer = self._services.config.observer
+            observer.resolved(run_id, prompt_kind(prompt), prompt_id(prompt), "", None)
+        self._strategies.pop(run_id, None)
 
     def user_input(self, request: requests.UserInput, client: ConnectedClient) -> None:
         """Answer the oldest `request_input` of that agent. Raises `RefusedError`."""
@@ -66,13 +83,15 @@ class Answers:
     ) -> None:
         """Settle a permission request, once. Raises `RefusedError`."""
         run_id, wanted, decision = request.run_id, request.permission_request_id, request.decision
+        reason = (request.reason or "").strip()
+        answer = HumanAnswer(decision, reason).text
         run = self._known.get(run_id)
-        open_ = run.prompts.decide_permission(wanted, decision) if run else None
-        prompt = open_ or self._keep(run_id, _asked("permission", request_id=wanted), decision)
+        open_ = run.prompts.decide_permission(wanted, answer) if run else None
+        prompt = open_ or self._keep(run_id, _asked("permission", request_id=wanted), answer)
         if prompt is None:
             message = f"No pending permission request {wanted} for run {run_id}"
             raise RefusedError("NO_PENDING_PERMISSION", message)
-        settled = decided(asked_for(prompt), decision, client.by)
+        settled = decided(asked_for(prompt), decision, client.by, reason)
         self._services.recorder(run_id).permission_decided(settled)
         self._resolved(run_id, "permission", wanted, decision, client)
 

@@ -98,6 +98,7 @@ def _waiting(asked: PromptAsked) -> WaitingPrompt:
         wish = asked_for(asked)
         prompt.tool_name, prompt.operation = wish.tool_name, wish.operation
         prompt.resource = wish.resource
+        prompt.details = dict(wish.details) if wish.details else UNSET
     return prompt
 
 

@@ -119,7 +119,7 @@ class DecidedBy(Struct, rename="camel", kw_only=True):
 
 
 class PermissionDecided(TimelineEvent, tag="permission_decision", kw_only=True):
-    """`operation` and `decided_by` are ours."""
+    """`operation`, `decided_by` and `reason` are ours."""
 
     decision: str
     agent_name: str | UnsetType = UNSET
@@ -127,6 +127,7 @@ class PermissionDecided(TimelineEvent, tag="permission_decision", kw_only=True):
     resource: str | UnsetType = UNSET
     operation: str | UnsetType = UNSET
     decided_by: DecidedBy | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
 
 
 class ModelTurn(TimelineEvent, tag="model_turn", kw_only=True):

@@ -52,7 +52,15 @@ class RunWatch:
                 step = RunStep(run_id=message.run_id, step=message.step_name, state="completed")
                 self._feed.publish(step)
             case m.RequestInput() | m.RequestQuestion() | m.RequestPermission():
-                self._wait(_waiting(strategy, message))
+                self._wait(_waiting(strategy, message), timestamp())
+
+    def still_asked(
+        self,
+        strategy: str,
+        prompt: m.RequestInput | m.RequestQuestion | m.RequestPermission,
+        since: str,
+    ) -> None:
+        self._wait(_waiting(strategy, prompt), since)
 
     def resolved(
         self, run_id: str, kind: PromptKind, request_id: str, answer: str, by: "DecidedBy | None"
@@ -71,8 +79,8 @@ class RunWatch:
     def deleted(self, run_id: str) -> None:
         self._feed.publish(RunChanged(run_id=run_id, strategy="", status="deleted"))
 
-    def _wait(self, waiting: RunWaiting) -> None:
-        waiting.ts = timestamp()
+    def _wait(self, waiting: RunWaiting, since: str) -> None:
+        waiting.ts = since
         self._waiting[waiting.run_id, waiting.request_id] = waiting
         self._feed.publish(waiting)
 

@@ -126,3 +126,4 @@ class WaitingPrompt(Value, kw_only=True):
     tool_name: str | UnsetType = UNSET
     operation: str | UnsetType = UNSET
     resource: str | UnsetType = UNSET
+    details: dict[str, Any] | UnsetType = UNSET

@@ -70,8 +70,11 @@ class QuestionResponse(OfRun, tag="question_response", frozen=True, kw_only=True
 
 
 class PermissionDecision(OfRun, tag="permission_decision", frozen=True, kw_only=True):
+    """`reason` is ours: why it is denied, for the agent to read."""
+
     permission_request_id: Filled
     decision: Literal["allow", "deny", "allow-session", "deny-session"]
+    reason: str | UnsetType = UNSET
 
 
 class UpdatePolicy(OfRun, tag="update_policy", frozen=True, kw_only=True):

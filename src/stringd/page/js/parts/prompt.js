@@ -1,7 +1,7 @@
 /** A prompt one can answer: who asks to do what, why, the thing itself, then the answers. */
 import { html, useEffect, useRef, useState } from "../html.js";
 import { isTyping, offer } from "../keys.js";
-import { decide, hold, reply, whole } from "../prompts.js";
+import { decide, hold, isInterrupted, reply, resume, whole } from "../prompts.js";
 import { shown } from "../text.js";
 import { Diff, readDiff } from "./diff.js";
 
@@ -27,9 +27,11 @@ export function PromptCard({ of: prompt, itemKey, over, opened }) {
   useEffect(() => hold(itemKey), [itemKey]);
   useEffect(() => whole(prompt, setMessage), [prompt.runId, prompt.requestId]);
 
-  /** @param {() => Promise<void>} work */
-  const send = async (work) => {
-    if (sending || over || performance.now() - appeared.current < QUIET_MS) return;
+  const interrupted = isInterrupted(prompt);
+
+  /** @param {() => Promise<void>} work @param {boolean} [late] also when the prompt is over */
+  const send = async (work, late = false) => {
+    if (sending || (over && !late) || performance.now() - appeared.current < QUIET_MS) return;
     setSending(true);
     setFailure("");
     try {
@@ -81,6 +83,7 @@ export function PromptCard({ of: prompt, itemKey, over, opened }) {
             <input class="field" aria-label="Answer" placeholder=${prompt.prompt === "question" ? "Your answer" : "What to say"} value=${text} onInput=${(/** @type {any} */ e) => setText(e.target.value)} />
             <button class="button yes" disabled=${sending || !text.trim()}>Send <kbd>Enter</kbd></button>
           </form>`}
+    ${interrupted && html`<p class="answered">Its run was interrupted when the daemon ended. ${over?.answer ? "Your answer is kept." : "An answer is kept until it is resumed."} <button class="button" disabled=${sending} onClick=${() => send(() => resume(prompt.runId), true)}>Resume the run</button></p>`}
     ${failure && html`<p class="bad" role="alert">${shown(failure)}</p>`}
   </div>`;
 }

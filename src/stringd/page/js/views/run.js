@@ -8,9 +8,10 @@ import { Timeline } from "../parts/timeline.js";
 import { Transcript } from "../parts/transcript.js";
 import { Flow, tokens } from "../parts/tree.js";
 import { changeOf } from "../parts/transcript.js";
+import { resume } from "../prompts.js";
 import { path, query, setQuery, to } from "../route.js";
 import { RunModel } from "../run_model.js";
-import { ask, command, followRun, tell } from "../runs_socket.js";
+import { command, followRun } from "../runs_socket.js";
 import { shortId, shown } from "../text.js";
 import { clock, now } from "../time.js";
 
@@ -107,23 +108,20 @@ function Head({ runId, model }) {
   const [asking, setAsking] = useState(false);
   const [failed, setFailed] = useState("");
   const known = runs.value.get(runId);
-  const status = model.endedAt ? model.status : known?.status ?? model.status;
+  // A run that this daemon does not know and that never ended was cut off with an earlier daemon.
+  const status = model.endedAt ? model.status : known?.status ?? (link.value === "live" ? "interrupted" : model.status);
   const asked = promptsOf(runId);
   const [mark, word] = runState(status, false);
   const working = status === "running";
   const time = (model.endedAt || now.value) - (model.startedAt || now.value);
   /** @param {() => Promise<any>} work */
   const tried = (work) => work().catch((error) => setFailed(error.message));
-  const resume = () => tried(async () => {
-    await ask({ type: "prepare_run", runId });
-    await tell({ type: "continue_run", runId, input: "", resume: true });
-  });
   return html`<header class="head run-head"><${Mark} of=${asked.length ? "waits" : mark} /><h1>${shown(model.strategy || known?.strategyName || "Run")} <span class="quiet">${shortId(runId)}</span></h1>
     <span><b>${word}</b>${asked.length ? html`, <span class="you">waits for you</span>` : ""}</span><b>${clock(time)}</b><span><b>${tokens(model.tokens)}</b> tokens</span><span><b>${model.toolCalls}</b> tool calls</span>
     <span class="end">${asking
       ? html`<span>Stop it?</span><button class="button" ref=${(/** @type {any} */ e) => e?.focus()} onClick=${() => setAsking(false)}>Let it run</button><button class="button stop" onClick=${() => { setAsking(false); tried(() => command({ type: "stop_run", runId })); }}>Stop</button>`
       : working ? html`<button class="button stop" onClick=${() => setAsking(true)}>Stop</button>`
-      : ["error", "cancelled"].includes(status) && html`<button class="button" onClick=${resume}>Resume</button>`}
+      : ["error", "cancelled", "interrupted"].includes(status) && html`<button class="button" onClick=${() => tried(() => resume(runId))}>Resume</button>`}
       <a class="button plain" href=${`/runs/${encodeURIComponent(runId)}/events.jsonl`} download=${`${shortId(runId)}.jsonl`} target="_blank">Log as JSONL</a></span>
     ${failed && html`<p class="bad" role="alert">${shown(failed)}</p>`}</header>`;
 }
