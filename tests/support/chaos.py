@@ -21,6 +21,7 @@ import yaml
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from stringd.system.temporary_names import is_temporary
 from tests.runs.support import TERMINAL, Json, Watcher, scripted, sequential, strategy
 from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.http import request
@@ -28,7 +29,6 @@ from tests.support.person import Person
 
 _GONE: Final = (OSError, http.client.HTTPException, ConnectionClosed, InvalidHandshake)
 """How a client learns that the daemon was killed."""
-LEFT: Final = "temporary files"
 _LINES: Final = 2000
 """So many lines has a file that is replaced whole: half of it would show."""
 
@@ -429,27 +429,26 @@ class Chaos:
                 await asyncio.to_thread(work.check, person)
         await self._wait_for_orphans()
         begun = self.runs.check(self.daemon.data_dir / "runs")
+        left = self.leftovers()
+        if left:
+            raise LostError(f"temporary files are left: {left}")
         figures = {work.name: len(work.done) for work in self.works}
         return {
             **figures,
             "runs": len(self.runs.accepted),
             "tool calls": begun,
-            LEFT: len(self.leftovers()),
+            "temporary files": len(left),
         }
 
     def leftovers(self) -> list[str]:
         """Files with a name that only something unfinished has."""
         places = (self.home, self.daemon.data_dir, self.runs.work)
-        found = [path for place in places for path in place.rglob("*") if _is_temporary(path)]
+        found = [path for place in places for path in place.rglob("*") if _is_unfinished(path)]
         return [str(path.relative_to(self.base)) for path in found]
 
 
-def _is_temporary(path: Path) -> bool:
-    name = path.name
-    parts = name.split(".")
-    random_end = len(parts) > 2 and name.startswith(".") and len(parts[-1]) == 8
-    hexadecimal = random_end and all(each in "0123456789abcdef" for each in parts[-1])
-    return hexadecimal or name.endswith((".tmp", ".old", ".part"))
+def _is_unfinished(path: Path) -> bool:
+    return is_temporary(path.name) or path.suffix in (".tmp", ".old", ".part")
 
 
 def _command_lines() -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.system import safe_open
+from stringd.system import prepared_file
 from stringd.system.safe_open import (
     FileTooLargeError,
     NotAFileError,
@@ -215,7 +215,7 @@ def test_a_write_leaves_the_old_or_the_new_and_nothing_beside(
     (work / "f").write_text("old", "utf-8")
     (work / "f").chmod(0o640)
     if not nameless:
-        monkeypatch.setattr(safe_open, "_nameless", lambda _folder: None)
+        monkeypatch.setattr(prepared_file, "_nameless", lambda _folder: None)
     if full:
         monkeypatch.setattr(os, "fsync", out_of_space)
     ways: tuple[Callable[[], None], ...] = (
@@ -237,7 +237,7 @@ def out_of_space(_descriptor: int) -> None:
 def test_a_file_has_no_name_before_it_is_whole(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
     with open_folder(work) as folder:
-        nameless = safe_open._nameless(folder)
+        nameless = prepared_file._nameless(folder)
     if nameless is None:
         pytest.skip("the file system of the temporary folder has no nameless files")
     os.close(nameless)
@@ -252,7 +252,7 @@ def test_a_file_system_without_hard_links_will_do(
     def refuse(*_args: object, **_more: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
-    monkeypatch.setattr(safe_open, "_nameless", lambda _folder: None)
+    monkeypatch.setattr(prepared_file, "_nameless", lambda _folder: None)
     monkeypatch.setattr(os, "link", refuse)
     create_file(work / "f", b"new")
     with pytest.raises(FileExistsError):

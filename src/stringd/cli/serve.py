@@ -15,10 +15,12 @@ from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, lo
 from stringd.system.data_directory import ForeignDirectoryError, claim, is_listed
 from stringd.system.holder import hold
 from stringd.system.keeper import sweep_killed
+from stringd.system.leftovers import remove_leftovers
 from stringd.system.lineage import mark_descendants
 from stringd.system.process_guard import be_unreadable
 from stringd.system.processes.orphans import adopt_orphans
 from stringd.system.provider_keys import take_provider_keys
+from stringd.system.temporary_names import DIRECTORY, noting
 from stringd.system.trust import TrustStore
 
 
@@ -37,7 +39,8 @@ def main(name: str, argv: Sequence[str]) -> int:
         adopt_orphans()
         _announce_other(settings)
         _end_leftovers(settings)
-        run(settings, lambda app: _ready(app, settings, welcome=args.welcome), marks)
+        with noting(settings.data_dir / DIRECTORY):
+            run(settings, lambda app: _ready(app, settings, welcome=args.welcome), marks)
     except (SettingsError, PortInUseError, StorageError, ForeignDirectoryError) as error:
         return _fail(str(error))
     except OSError as error:
@@ -59,11 +62,14 @@ def _announce_other(settings: DaemonSettings) -> None:
 
 
 def _end_leftovers(settings: DaemonSettings) -> None:
-    """End what a daemon that was killed here left running, where its keeper could not."""
+    """End what a daemon that was killed here left running, where its keeper could not, and remove
+    the files that it was about to put into place."""
     ended = sweep_killed(settings.data_dir)
     if ended:
         what = "a process" if ended == 1 else f"{ended} processes"
         print(f"stringd: ended {what} of a daemon that was killed", file=sys.stderr)
+    for path in remove_leftovers(settings.data_dir / DIRECTORY):
+        print(f"stringd: removed {path}, left by a daemon that was killed", file=sys.stderr)
 
 
 def _way_on(error: OSError) -> str:

@@ -3,23 +3,22 @@
 Callers resolve a path first, links and all, and judge the result. Between that and the opening a
 folder could be swapped for a symbolic link. So these functions take the resolved path, follow no
 link in it, and work through the descriptor of its folder. Writing is all or nothing, keeps the
-owner, access list and marks of the file it replaces, and leaves read-only files alone.
+owner, access list and marks of the file it replaces, and leaves read-only files alone. A new file
+has no other name before its own, where the file system can do that; one that replaces another has
+a temporary one for a moment (`system.prepared_file`).
 """
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from stringd.system.prepared_file import prepared
+
 _STEP: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NAMELESS: Final = os.O_TMPFILE if Path("/proc/self/fd").is_dir() else None
-_NO_NAMELESS_FILES: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
-"""What file systems and kernels answer that do not know `O_TMPFILE`."""
-_NO_HARD_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 class PathChangedError(OSError):
@@ -81,12 +80,8 @@ def create_file(real: Path, data: bytes, mode: int = 0o666) -> None:
     Raises `FileExistsError`, `PathChangedError` or another `OSError`.
     """
     with open_folder(real.parent) as folder:
-        temporary = _temporary(folder, real.name, data, mode & ~umask())
-        try:
-            _name_new(folder, temporary, real.name)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)
+        with prepared(folder, real, data, mode & ~umask()) as new:
+            new.take_free_name()
         os.fsync(folder)
 
 
@@ -106,12 +101,8 @@ def replace_file(
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(real))
         if mode is None:
             mode = 0o666 & ~umask() if old is None else stat.S_IMODE(old.st_mode)
-        temporary = _temporary(folder, real.name, data, mode, old)
-        try:
-            os.rename(temporary, real.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            os.unlink(temporary, dir_fd=folder)
-            raise
+        with prepared(folder, real, data, mode, old) as new:
+            new.take_name()
         os.fsync(folder)
 
 
@@ -243,75 +234,3 @@ def _status(folder: int, real: Path) -> os.stat_result | None:
 
 def _writable(folder: int, name: str) -> bool:
     return os.access(name, os.W_OK, dir_fd=folder, effective_ids=True)
-
-
-def _name_new(folder: int, temporary: str, name: str) -> None:
-    """Give a file a name nobody has yet. Raises `FileExistsError` or another `OSError`."""
-    try:
-        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        # A file system without hard links: claim the name, then put the file over the claim.
-        claim = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        os.close(os.open(name, claim, 0o600, dir_fd=folder))
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-
-
-def _temporary(
-    folder: int, name: str, data: bytes, mode: int, old: os.stat_result | None = None
-) -> str:
-    """A whole file under a name of its own; before it is whole it has none, where possible."""
-    temporary = f".{name[:40]}.{secrets.token_hex(4)}"
-    nameless = _nameless(folder)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    opened = os.open(temporary, flags, 0o600, dir_fd=folder) if nameless is None else nameless
-    try:
-        with os.fdopen(opened, "wb") as file:
-            if old is not None:
-                _give_to(opened, old)
-            os.fchmod(opened, mode)
-            if old is not None:
-                _copy_attributes(opened, f"/proc/self/fd/{folder}/{name}")
-            file.write(data)
-            file.flush()
-            os.fsync(opened)
-            if nameless is not None:
-                # With a directory given, `link` follows the descriptor's own link to the file.
-                source = f"/proc/self/fd/{opened}"
-                os.link(source, temporary, src_dir_fd=opened, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
-    return temporary
-
-
-def _nameless(folder: int) -> int | None:
-    """A file a crash leaves nothing of; not every file system has them."""
-    if _NAMELESS is None:
-        return None
-    try:
-        return os.open(".", _NAMELESS | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=folder)
-    except OSError as error:
-        if error.errno in _NO_NAMELESS_FILES:
-            return None
-        raise
-
-
-def _give_to(descriptor: int, old: os.stat_result) -> None:
-    try:
-        os.fchown(descriptor, old.st_uid, old.st_gid)
-    except PermissionError:
-        # Not our file to give away; its group may still be ours, and others work through that.
-        with suppress(PermissionError):
-            os.fchown(descriptor, -1, old.st_gid)
-
-
-def _copy_attributes(descriptor: int, old: str) -> None:
-    # A file system that keeps none, or a link that took the place of the file.
-    with suppress(OSError):
-        for name in os.listxattr(old, follow_symlinks=False):
-            if name.startswith("user.") or name == "system.posix_acl_access":
-                value = os.getxattr(old, name, follow_symlinks=False)
-                os.setxattr(descriptor, name, value)
