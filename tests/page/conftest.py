@@ -10,8 +10,9 @@ from tests.support.browser import PROGRAM
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
+    """Not for the session: as long as Playwright runs, this thread has its event loop."""
     if PROGRAM is None:
         pytest.skip("Chromium is not installed")
     with sync_playwright() as playwright:
