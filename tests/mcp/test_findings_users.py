@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.support import handle, over_http, text
+from tests.mcp.support import handle, over_http, over_stdio, text
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
 pytestmark = pytest.mark.anyio
@@ -52,3 +52,14 @@ async def test_2_a_command_has_the_limit_its_caller_asks_for(hurried: Daemon, us
         assert "exit: 1" in text(ended)
         wrong = await client.call_tool("string", {**asked, "timeout": "soon"})
         assert text(wrong).startswith("Not a timeout: soon. Write a time as 90s, 20m")
+
+
+async def test_3_a_shell_of_an_agent_has_the_environment_of_its_client(
+    daemon: Daemon, user: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", "/venv/of the agent")
+    monkeypatch.setenv("GITHUB_TOKEN", "secret-token")
+    async with over_stdio("auto")(daemon, user=user, cwd=str(tmp_path)) as client:
+        asked = {"topic": "bash:b", "cmd": "echo $VIRTUAL_ENV $GITHUB_TOKEN; echo $HOME"}
+        seen = text(await client.call_tool("string", asked))
+    assert f"/venv/of the agent\n{daemon.directory}\n" in seen

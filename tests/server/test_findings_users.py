@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from stringd.client import String
+from tests.support.commands import environment, run
 from tests.support.daemon import Daemon
+from tests.support.http import request
 from tests.support.person import Person
 
 _numbers = count(1)
@@ -48,3 +51,66 @@ def test_2_a_running_command_is_given_more_time(person: Person) -> None:
     left = person.gets("//wait 0.1", "bash:b").partition("It is ended in ")[2].partition(" s ")[0]
     assert 1000 < int(left) <= 1200
     person.gets("//close", "bash:b")
+
+
+@pytest.fixture
+def developer(daemon: Daemon, tmp_path: Path) -> dict[str, str]:
+    """The environment of somebody with a virtual environment, a git identity and secrets."""
+    (tmp_path / "real/.local/bin").mkdir(parents=True)
+    (tmp_path / "real/.gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@h.test\n")
+    env = environment(daemon, STRINGD_USER=f"dev-{next(_numbers)}", STRINGD_HOME=f"{tmp_path}/s")
+    return {
+        **env,
+        "HOME": f"{tmp_path}/real",
+        "PATH": f"{tmp_path}/real/.local/bin:{env['PATH']}",
+        "VIRTUAL_ENV": f"{tmp_path}/venv",
+        "OPENAI_API_KEY": "secret-key",
+        "GITHUB_TOKEN": "secret-token",
+    }
+
+
+def test_3_a_commit_works_in_a_fresh_shell(developer: dict[str, str], tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    commit = "git init -q . && echo text > a && git add a && git commit -qm first && git log -1"
+    done = run("string", "bash:b", commit, env=developer, cwd=project)
+    assert done.code == 0, done
+    assert "Author: Ada <ada@h.test>" in done.out
+
+
+@pytest.mark.parametrize(("topic", "cmd"), [("bash:b", ""), ("file:main", "/exec ")])
+def test_3_a_shell_has_the_callers_environment_without_secrets(
+    developer: dict[str, str], tmp_path: Path, topic: str, cmd: str
+) -> None:
+    seen = run("string", topic, f"{cmd}env", env=developer, cwd=tmp_path).out
+    assert f"HOME={tmp_path}/real\n" in seen
+    assert f"VIRTUAL_ENV={tmp_path}/venv\n" in seen
+    assert f"PATH={tmp_path}/real/.local/bin:" in seen
+    assert "secret" not in seen
+
+
+def test_3_python_and_chanflow_clients_vouch_too(
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", "/venv/of/python")
+    monkeypatch.setenv("GITHUB_TOKEN", "secret-token")
+    with String(f"dev-{next(_numbers)}", home=tmp_path, port=daemon.port) as client:
+        assert "/venv/of/python" in client.exec("bash:b", "echo $VIRTUAL_ENV$GITHUB_TOKEN").content
+        asked = "<𝒞=string:bash:c>echo $VIRTUAL_ENV$GITHUB_TOKEN</𝒞>"
+        assert "/venv/of/python" in client.chanflow(asked)
+        assert "secret-token" not in client.chanflow(asked)
+
+
+def test_3_who_vouches_for_nothing_has_the_string_home(daemon: Daemon, tmp_path: Path) -> None:
+    person = Person(daemon.port, f"dev-{next(_numbers)}", tmp_path / "home")
+    assert person.gets("echo $HOME", "bash:b").endswith(f"\n{person.home}")
+    answer = person.post(cmd="echo", topic="bash:b", env={"PATH": 1})
+    assert (answer.status, answer.json) == (400, {"error": "env must be an object of strings"})
+
+
+def test_3_nobody_brings_secrets_or_loaders_into_a_shell(daemon: Daemon, tmp_path: Path) -> None:
+    person = Person(daemon.port, f"dev-{next(_numbers)}", tmp_path / "home")
+    said = {"LD_PRELOAD": "/x.so", "BASH_ENV": "/x", "AWS_SECRET_ACCESS_KEY": "k", "EDITOR": "ed"}
+    body = {"cmd": "echo [$LD_PRELOAD$BASH_ENV$AWS_SECRET_ACCESS_KEY$EDITOR]", "topic": "bash:b"}
+    answer = request(daemon.port, "POST", "/exec", {**body, "env": said}, {"X-User-Id": person.id})
+    assert "[ed]" in answer.events[1][1]

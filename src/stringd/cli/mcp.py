@@ -9,6 +9,7 @@ from typing import Final
 from stringd.client.daemon import UsageError, parse_port
 from stringd.client.identity import identity, working_directory
 from stringd.client.mcp import Bridge
+from stringd.system.vouched import vouched
 
 _TOOLS: Final = "string,execute,run_strategy,run_status,answer,steer,wait"
 _EXAMPLES: Final = """\
@@ -51,6 +52,7 @@ def main(name: str, argv: Sequence[str]) -> int:
         who,
         sys.stdout.buffer,
         cwd=_project(),
+        environment=vouched(os.environ),
         gate_socket=os.environ.get("STRINGD_GATE_SOCKET"),
         tools=args.tools,
     )

@@ -68,7 +68,9 @@ class AsyncString(BaseClient[AsyncConnection]):
             await self.connect()
         except RequestRefusedError as error:
             return calls.shut_out(error)
-        call = calls.exec_call(self.user, topic, cmd, request_id, self._directory())
+        call = calls.exec_call(
+            self.user, topic, cmd, request_id, self._directory(), self._environment()
+        )
         try:
             return calls.parse_exec(await self._send(call))
         except BrokenOffError:
@@ -77,7 +79,7 @@ class AsyncString(BaseClient[AsyncConnection]):
     async def chanflow(self, text: str) -> str:
         """Run every string block of a text; the reply blocks, in order."""
         await self.connect()
-        call = calls.chanflow_call(self.user, text, self._directory())
+        call = calls.chanflow_call(self.user, text, self._directory(), self._environment())
         return calls.parse_text(await self._send(call))
 
     async def topics(self, *, all_users: bool = False) -> list[TopicState]:

@@ -4,6 +4,7 @@ import os
 from typing import Generic, Protocol, TypeVar
 
 from stringd.client.identity import identity, working_directory
+from stringd.system.vouched import vouched
 
 
 def nobody_answers(port: int) -> str:
@@ -57,3 +58,6 @@ class BaseClient(Generic[_C]):
 
     def _directory(self) -> str | None:
         return (self._cwd or working_directory()) if self._send_cwd else None
+
+    def _environment(self) -> dict[str, str] | None:
+        return vouched(os.environ) if self._send_cwd else None

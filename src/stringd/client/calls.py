@@ -11,6 +11,7 @@ from stringd.client.errors import RequestRefusedError
 from stringd.client.exec import strip_prefix
 from stringd.client.http import HttpReply, TransportError
 from stringd.client.values import ExecResult
+from stringd.system.vouched import starts_shell
 from stringd.wire.sse import read_events
 
 INCOMPLETE = "The answer ended before it was complete. The command may have run."
@@ -26,18 +27,28 @@ class ClientCall(NamedTuple):
 
 
 def exec_call(
-    user: str, topic: str, cmd: str, request_id: str | None = None, cwd: str | None = None
+    user: str,
+    topic: str,
+    cmd: str,
+    request_id: str | None = None,
+    cwd: str | None = None,
+    env: dict[str, str] | None = None,
 ) -> ClientCall:
     """`POST /exec`."""
-    fields = _present(cmd=cmd, topic=topic, request_id=request_id, cwd=cwd)
+    sent = env if env and starts_shell(topic, cmd) else None
+    fields = _present(cmd=cmd, topic=topic, request_id=request_id, cwd=cwd, env=sent)
     headers = {"X-User-Id": user, "Accept": "text/event-stream"}
     return ClientCall("POST", "/exec", _json(fields), headers)
 
 
-def chanflow_call(user: str, text: str, cwd: str | None = None) -> ClientCall:
+def chanflow_call(
+    user: str, text: str, cwd: str | None = None, env: dict[str, str] | None = None
+) -> ClientCall:
     """`POST /chanflow`."""
     headers = {"X-User-Id": user}
-    return ClientCall("POST", "/chanflow", _json(_present(text=text, cwd=cwd)), headers)
+    return ClientCall(
+        "POST", "/chanflow", _json(_present(text=text, cwd=cwd, env=env or None)), headers
+    )
 
 
 def register_call(user: str, home: str, allowed_paths: list[str] | None = None) -> ClientCall:

@@ -3,6 +3,8 @@
 Imports nothing slow: `json` is left out on purpose, its C core does both jobs.
 """
 
+import os
+
 try:
     from _json import encode_basestring, scanstring
 except ImportError:
@@ -10,6 +12,7 @@ except ImportError:
     from json.encoder import encode_basestring
 
 from stringd.client.http import DaemonConnection, HttpReply
+from stringd.system.vouched import starts_shell, vouched
 from stringd.wire.sse import read_events
 
 
@@ -24,24 +27,32 @@ class ExecReply:
         self.content = content
 
 
-def json_object(**fields: str | None) -> bytes:
-    """A JSON object of strings; fields that are None are left out."""
+def json_object(**fields: str | dict[str, str] | None) -> bytes:
+    """A JSON object of strings and of objects of strings; fields that are None are left out."""
+    return _json(fields).encode("utf-8", "surrogatepass")
+
+
+def _json(value: "str | dict[str, str] | dict[str, str | dict[str, str] | None]") -> str:
+    if isinstance(value, str):
+        return str(encode_basestring(value))
     pairs = (
-        f"{encode_basestring(key)}:{encode_basestring(value)}"
-        for key, value in fields.items()
-        if value is not None
+        f"{encode_basestring(key)}:{_json(each)}" for key, each in value.items() if each is not None
     )
-    return f"{{{','.join(pairs)}}}".encode("utf-8", "surrogatepass")
+    return f"{{{','.join(pairs)}}}"
 
 
 def execute(
     connection: DaemonConnection, user_id: str, topic: str, cmd: str, cwd: str | None = None
 ) -> ExecReply:
-    """Run one command. Raises `TransportError` only when the daemon cannot be talked to."""
+    """Run one command; a shell it starts has our environment.
+
+    Raises `TransportError` only when the daemon cannot be talked to.
+    """
+    env = vouched(os.environ) if starts_shell(topic, cmd) else None
     reply = connection.request(
         "POST",
         "/exec",
-        json_object(cmd=cmd, topic=topic, cwd=cwd),
+        json_object(cmd=cmd, topic=topic, cwd=cwd, env=env),
         {"X-User-Id": user_id, "Accept": "text/event-stream"},
     )
     return _refused(reply) if reply.status != 200 else parse_events(reply.body)

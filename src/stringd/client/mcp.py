@@ -9,10 +9,10 @@ import base64
 import json
 import select
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from stringd.client.daemon import last_words, register, start
 from stringd.client.http import DaemonConnection, StrangerError, TransportError
@@ -42,6 +42,7 @@ class Bridge:
         out: BinaryIO,
         *,
         cwd: str | None = None,
+        environment: Mapping[str, str] | None = None,
         gate_socket: str | None = None,
         tools: str | None = None,
     ) -> None:
@@ -52,6 +53,7 @@ class Bridge:
             "X-User-Id": who.user,
             "Accept": "application/json, text/event-stream",
             **({"X-Stringd-Cwd": quote(cwd)} if cwd else {}),
+            **({"X-Stringd-Env": urlencode(environment)} if environment else {}),
             **({"X-Stringd-Gate-Socket": quote(gate_socket)} if gate_socket else {}),
         }
         self._version: str | None = None

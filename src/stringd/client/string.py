@@ -29,7 +29,8 @@ class String(BaseClient[DaemonConnection]):
 
     Nothing is sent twice, whatever happens: repeating a command is the caller's decision.
     Files under the working directory are vouched for, as the `string` command does; `cwd` names
-    another directory, and with `send_cwd=False` none is sent.
+    another directory, and with `send_cwd=False` none is sent. Shells that it starts have this
+    program's `PATH`, `HOME` and the like, never its tokens; `send_cwd=False` keeps these too.
     """
 
     def __enter__(self) -> Self:
@@ -65,7 +66,9 @@ class String(BaseClient[DaemonConnection]):
             self.connect()
         except RequestRefusedError as error:
             return calls.shut_out(error)
-        call = calls.exec_call(self.user, topic, cmd, request_id, self._directory())
+        call = calls.exec_call(
+            self.user, topic, cmd, request_id, self._directory(), self._environment()
+        )
         try:
             return calls.parse_exec(self._send(call))
         except BrokenOffError:
@@ -74,7 +77,7 @@ class String(BaseClient[DaemonConnection]):
     def chanflow(self, text: str) -> str:
         """Run every string block of a text; the reply blocks, in order."""
         self.connect()
-        call = calls.chanflow_call(self.user, text, self._directory())
+        call = calls.chanflow_call(self.user, text, self._directory(), self._environment())
         return calls.parse_text(self._send(call))
 
     def topics(self, *, all_users: bool = False) -> list[TopicState]:

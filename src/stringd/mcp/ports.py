@@ -2,7 +2,11 @@
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from stringd.system.vouched import NOTHING_VOUCHED
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stringd.system.lineage import Speaker
     from stringd.wire.result import Result
     from stringd.wire.runs.messages import DaemonMessage
@@ -17,6 +21,8 @@ class McpCaller(NamedTuple):
     gate_socket: str | None = None
     tools: frozenset[str] | None = None
     """The tools this client wants; None means all."""
+    environment: "Mapping[str, str]" = NOTHING_VOUCHED
+    """The variables its client vouches for, for a shell it starts."""
     speaker: "Speaker | None" = None
     """The program at the other end of the connection."""
 

@@ -14,6 +14,7 @@ from stringd.server.exec import require_user, working_directory
 from stringd.server.http.messages import CORS_HEADERS, HttpError, HttpRequest, HttpResponse
 from stringd.server.pages import speaker_of
 from stringd.server.turns import TopicTurns
+from stringd.system.vouched import vouched
 from stringd.wire import chanflow
 from stringd.wire.body import BodyError, parse_object
 from stringd.wire.result import Result, sendable, transport_text
@@ -42,7 +43,7 @@ class ChanFlowEndpoint:
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
         user_id = require_user(self._runtime, request)
-        text, cwd = _text_and_directory(request)
+        text, cwd, said = _text_and_surroundings(request)
         if len(text) > LARGE_TEXT:
             blocks = await asyncio.to_thread(chanflow.parse, text)
         else:
@@ -51,7 +52,7 @@ class ChanFlowEndpoint:
             raise HttpError(400, f"More than {MAX_BLOCKS} blocks in one text")
         client = request.headers.get(b"user-agent", b"")
         speaker = speaker_of(request.peer.visitor, request.headers)
-        caller = Caller(cwd, speaker=speaker, client=client)
+        caller = Caller(cwd, speaker=speaker, client=client, environment=said)
         replies = await self._run_all(user_id, blocks, caller)
         return HttpResponse(200, _HEAD, sendable(chanflow.join(replies)).encode())
 
@@ -90,8 +91,8 @@ class ChanFlowEndpoint:
         return replies
 
 
-def _text_and_directory(request: HttpRequest) -> tuple[str, str | None]:
-    """The text and the directory the client vouches for, from either form of body."""
+def _text_and_surroundings(request: HttpRequest) -> tuple[str, str | None, dict[str, str]]:
+    """The text, and the directory and variables the client vouches for; both forms of body."""
     body = request.typed_body("text/plain")
     query = parse_qs(request.query.decode("utf-8", "replace"))
     declared = (request.header(b"content-type") or "").lower()
@@ -102,11 +103,12 @@ def _text_and_directory(request: HttpRequest) -> tuple[str, str | None]:
                 text = fields.raw_text("text")
                 if text is None:
                     raise BodyError('text required — expected { "text": "..." }')
-                return text, working_directory(fields.raw_text("cwd"))
+                cwd = working_directory(fields.raw_text("cwd"))
+                return text, cwd, vouched(fields.variables("env"))
             if declared:
                 raise BodyError('Invalid JSON body — expected { "text": "..." }')
         text = body.decode("utf-8")
-        return text, working_directory(query.get("cwd", [""])[0])
+        return text, working_directory(query.get("cwd", [""])[0]), {}
     except UnicodeDecodeError as error:
         raise HttpError(400, "The text is not UTF-8") from error
     except BodyError as error:

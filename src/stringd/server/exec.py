@@ -26,6 +26,7 @@ from stringd.server.http.messages import (
     HttpResponse,
 )
 from stringd.server.pages import speaker_of
+from stringd.system.vouched import NOTHING_VOUCHED, vouched
 from stringd.wire.body import BodyError, parse_exec_body
 from stringd.wire.exec import SSE_HEADERS, command_label, exec_events
 from stringd.wire.topic import InvalidTopicError, Topic, parse_topic
@@ -49,6 +50,7 @@ class ExecRequest(msgspec.Struct, frozen=True, gc=False):
     request_id: str | None
     cwd: str | None
     diff: bool | None = None
+    env: dict[str, str] | None = None
 
 
 class ExecEndpoint:
@@ -182,7 +184,8 @@ class ExecEndpoint:
 def _caller(request: HttpRequest, command: ExecRequest) -> Caller:
     client = request.headers.get(b"user-agent", b"")
     speaker = speaker_of(request.peer.visitor, request.headers)
-    return Caller(command.cwd, speaker=speaker, client=client)
+    said = vouched(command.env) if command.env else NOTHING_VOUCHED
+    return Caller(command.cwd, speaker=speaker, client=client, environment=said)
 
 
 def named_user(request: HttpRequest) -> str | None:
@@ -212,7 +215,7 @@ def parse_request(user_id: str, body: bytes) -> ExecRequest:
         topic = _parse_topic(fields.topic)
         request_id = fields.request_id.strip() or None if fields.request_id else None
         cwd = working_directory(fields.cwd)
-        return ExecRequest(user_id, text, topic, request_id, cwd, fields.diff)
+        return ExecRequest(user_id, text, topic, request_id, cwd, fields.diff, fields.env)
     except (BodyError, InvalidTopicError) as error:
         raise HttpError(400, str(error)) from error
 

@@ -5,13 +5,14 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, parse_qsl, unquote
 
 from stringd.client.gate import default_socket
 from stringd.mcp.ports import McpCaller, McpPorts, ResourcePage, RunsGoneError
 from stringd.mcp.server import McpServer
 from stringd.runtime.topics.call import Caller
 from stringd.server.exec import working_directory
+from stringd.system.vouched import vouched
 from stringd.wire.body import BodyError
 from stringd.wire.runs.codec import decode_message, encode_request
 from stringd.wire.topic import parse_topic
@@ -65,6 +66,7 @@ def caller(headers: Mapping[bytes, bytes], query: bytes) -> McpCaller:
         working_directory(_path(headers, b"x-stringd-cwd")),
         _path(headers, b"x-stringd-gate-socket"),
         frozenset(tools[-1].split(",")) if tools else None,
+        vouched(dict(parse_qsl(headers.get(b"x-stringd-env", b"").decode("utf-8", "replace")))),
     )
 
 
@@ -83,7 +85,13 @@ class DaemonCommands:
     async def run(
         self, caller: McpCaller, topic: str, cmd: str, limit: float | None = None
     ) -> "Result":
-        speaks = Caller(caller.cwd, speaker=caller.speaker, client="mcp", limit=limit)
+        speaks = Caller(
+            caller.cwd,
+            speaker=caller.speaker,
+            client="mcp",
+            environment=caller.environment,
+            limit=limit,
+        )
         return await self._turns.run(caller.user_id, parse_topic(topic), cmd, speaks)
 
     def attend(self, caller: McpCaller, topic: str) -> float | None:

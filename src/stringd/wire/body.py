@@ -46,6 +46,15 @@ class JsonObject:
             raise BodyError(f"{name} must be true or false")
         return value
 
+    def variables(self, name: str) -> dict[str, str]:
+        """An object of strings, empty when the field is absent."""
+        value = self._fields.get(name)
+        if value is None:
+            return {}
+        if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
+            return value
+        raise BodyError(f"{name} must be an object of strings")
+
     def texts(self, name: str) -> list[str] | None:
         """A list of strings, or None when the field is absent."""
         value = self._fields.get(name)
@@ -63,6 +72,8 @@ class ExecBody(msgspec.Struct, frozen=True, gc=False):
     topic: str | None = None
     request_id: str | None = None
     cwd: str | None = None
+    env: dict[str, str] | None = None
+    """Variables the client vouches for, for a shell it starts."""
     diff: bool | None = None
     """Whether an edit's reply shows what changed; the user's own setting when absent."""
 
@@ -85,7 +96,8 @@ def parse_exec_body(body: bytes) -> ExecBody | None:
     if fields is None:
         return None
     for name in ExecBody.__struct_fields__:
-        (fields.switch if name == "diff" else fields.raw_text)(name)
+        read = {"diff": fields.switch, "env": fields.variables}.get(name, fields.raw_text)
+        read(name)
     return None
 
 

@@ -319,6 +319,7 @@ async def _fresh_shell(call: BashCall) -> Shell:
         variables=call.session.variables,
         limits=ShellLimits(settings.bash_timeout, settings.bash_quiet),
         walls=walls,
+        caller=call.caller.environment,
         scrollback=call.session.terminal(),
     )
     # Known to the session before it is ready: a topic closed meanwhile ends it too.

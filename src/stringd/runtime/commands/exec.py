@@ -30,6 +30,7 @@ async def exec_(call: Call) -> Result:
             base=os.environ,
             variables=session.variables,
             walls=walls,
+            caller=call.caller.environment,
         )
     except ShellUnavailableError as error:
         raise CommandError("INTERNAL_ERROR", f"Bash error: {error}") from error

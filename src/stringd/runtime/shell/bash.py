@@ -15,6 +15,7 @@ from stringd.runtime.shell.walls import NO_WALLS, ShellWalls
 from stringd.system.environment import SHELL, child_environment
 from stringd.system.files import make_private_directory
 from stringd.system.processes.child import ChildProcess, start_child
+from stringd.system.vouched import NOTHING_VOUCHED, with_vouched
 
 _OPTIONS: Final = ("--noprofile", "--norc", "--noediting", "-i")
 
@@ -38,11 +39,15 @@ def launch(
     variables: Mapping[str, str] | None,
     on_data: Callable[[bytes], None],
     walls: ShellWalls = NO_WALLS,
+    caller: Mapping[str, str] = NOTHING_VOUCHED,
 ) -> Bash:
-    """Start bash in `cwd`. Raises `ShellUnavailableError`."""
+    """Start bash in `cwd`. `home` is the user's; see `shell_environment` for the shell's own.
+
+    Raises `ShellUnavailableError`.
+    """
     path, mark = bash_path(), secrets.token_hex(16)
-    environment = child_environment(
-        SHELL, walls.base(base), home=home, additions=variables, mark=mark
+    environment = shell_environment(
+        base, caller, home=home, variables=variables, walls=walls, mark=mark
     )
     directory = starting_directory(cwd, home)
     started = walls.enclosed(
@@ -67,6 +72,26 @@ def launch(
         nowhere.close()
         theirs.close()
     return Bash(child, terminal, ours, mark, walls.closed)
+
+
+def shell_environment(
+    base: Mapping[str, str],
+    caller: Mapping[str, str],
+    *,
+    home: str,
+    variables: Mapping[str, str] | None,
+    walls: ShellWalls,
+    mark: str | None = None,
+) -> dict[str, str]:
+    """What a shell sees: `base`, with what the `caller` vouches for in its place.
+
+    Its `HOME` is the caller's. Without one, and behind walls, it is the user's String home.
+    """
+    own = caller.get("HOME", "")
+    if walls.closed or not Path(own).is_absolute():
+        own = home
+    seen = walls.base(with_vouched(base, caller))
+    return child_environment(SHELL, seen, home=own, additions=variables, mark=mark)
 
 
 def starting_directory(cwd: str, home: str) -> str:

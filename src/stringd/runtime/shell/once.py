@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from stringd.runtime.shell import wording
-from stringd.runtime.shell.bash import bash_path, starting_directory
+from stringd.runtime.shell.bash import bash_path, shell_environment, starting_directory
 from stringd.runtime.shell.errors import ShellUnavailableError, UnusableInputError
 from stringd.runtime.shell.output import Output
 from stringd.runtime.shell.reply import ShellEnding, ShellReply
 from stringd.runtime.shell.walls import NO_WALLS, ShellWalls
 from stringd.system.command import Command, CommandEnding
-from stringd.system.environment import SHELL, child_environment
+from stringd.system.vouched import NOTHING_VOUCHED
 
 _TIMED_OUT: Final = 124
 # A command that a signal ended has no status of its own; the protocol counts it as 1.
@@ -29,13 +29,14 @@ class OneShot:
         base: Mapping[str, str],
         variables: Mapping[str, str] | None = None,
         walls: ShellWalls = NO_WALLS,
+        caller: Mapping[str, str] = NOTHING_VOUCHED,
     ) -> None:
         """Start it. Raises `ShellUnavailableError`, `UnusableInputError`."""
         if "\0" in command:
             raise UnusableInputError("Input contains a NUL character, which a shell cannot take.")
         self._cwd = starting_directory(cwd, home)
         self._output = Output()
-        environment = child_environment(SHELL, walls.base(base), home=home, additions=variables)
+        environment = shell_environment(base, caller, home=home, variables=variables, walls=walls)
         started = walls.enclosed(
             (bash_path(), "-c", command), environment, home=home, cwd=self._cwd, terminal=False
         )

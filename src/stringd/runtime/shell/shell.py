@@ -35,6 +35,7 @@ from stringd.runtime.shell.walls import NO_WALLS, TERMINAL, ShellWalls
 from stringd.system.processes.table import program, working_directory
 from stringd.system.processes.tree import end_tree
 from stringd.system.sandbox import Level, processes_inside
+from stringd.system.vouched import NOTHING_VOUCHED
 
 _START_SECONDS: Final = 20.0
 # Part of the quiet time after which a command that waits for input is reported.
@@ -77,6 +78,7 @@ class Shell:
         variables: Mapping[str, str] | None = None,
         limits: ShellLimits | None = None,
         walls: ShellWalls = NO_WALLS,
+        caller: Mapping[str, str] = NOTHING_VOUCHED,
         scrollback: Scrollback | None = None,
     ) -> Self:
         """Start a shell in `cwd`; `ready` must follow. Raises `ShellUnavailableError`.
@@ -91,6 +93,7 @@ class Shell:
             variables=variables,
             on_data=shell._received,
             walls=walls,
+            caller=caller,
         )
         shell._attach(bash)
         shell.level = walls.level

@@ -3,8 +3,11 @@
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.runtime.topics.line import CommandLine
+from stringd.system.vouched import NOTHING_VOUCHED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stringd.runtime.services import Services
     from stringd.runtime.topics.observer import ClientName
     from stringd.runtime.topics.permission import Permission
@@ -24,6 +27,8 @@ class Caller(NamedTuple):
     """Who is at the other end of the connection, where there is one."""
     client: "ClientName" = b""
     """What the client calls itself."""
+    environment: "Mapping[str, str]" = NOTHING_VOUCHED
+    """The variables its client vouches for; a new shell has them, and its `HOME`."""
     limit: float | None = None
     """Seconds its shell command may run, where it asks for more or less than usual."""
 
