@@ -75,6 +75,7 @@ class TopicViewEndpoint:
             user=slot.user_id,
             topic=slot.topic.canonical,
             type=slot.topic.type,
+            home=session.user.home,
             executing=slot.queue.busy,
             running=self._running(slot),
             queued=[shown_command(text) for text in slot.queue.waiting],

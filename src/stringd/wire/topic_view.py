@@ -132,6 +132,8 @@ class TopicView(View):
     user: str
     topic: str
     type: str
+    home: str
+    """Of the user: what `~` means."""
     executing: bool
     running: list[RunningView]
     queued: list[str]

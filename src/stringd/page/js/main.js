@@ -1,5 +1,5 @@
 /** The page begins here: which view belongs to the address, and what surrounds it. */
-import { effect, html, render, useEffect } from "./html.js";
+import { effect, html, render, signal, useEffect } from "./html.js";
 import { follow } from "./feed.js";
 import { Gone, Navigation, Status } from "./parts/frame.js";
 import { Overlays } from "./parts/palette.js";
@@ -11,13 +11,28 @@ import { Health, healthKeys } from "./views/health.js";
 import { Inbox, inboxKeys } from "./views/inbox.js";
 import { Run, runKeys } from "./views/run.js";
 import { Runs, runsKeys } from "./views/runs.js";
+import { Topics, topicKeys, topicsKeys } from "./views/topics.js";
 
-/** @typedef {{ name: string, view: () => any, keys: [string, string][] }} View */
+/** @typedef {{ name: string, view: () => any, keys: [string, string][] | (() => [string, string][]) }} View */
+
+/**
+ * A view that is loaded when it is first shown.
+ * @param {() => Promise<() => any>} load
+ */
+function later(load) {
+  const loaded = signal(/** @type {(() => any) | null} */ (null));
+  return function Later() {
+    useEffect(() => void (loaded.value ?? load().then((view) => (loaded.value = view))), []);
+    return loaded.value ? html`<${loaded.value} />` : html`<div class="scroll" aria-busy="true"></div>`;
+  };
+}
 
 /** @type {Record<string, View>} */
 const VIEWS = {
   "": { name: "Inbox", view: Inbox, keys: inboxKeys },
   runs: { name: "Runs", view: Runs, keys: runsKeys },
+  topics: { name: "Topics", view: Topics, keys: topicsKeys },
+  topic: { name: "Topic", view: later(() => import("./views/topic.js").then((found) => found.TopicView)), keys: topicKeys },
   events: { name: "Events", view: Events, keys: eventsKeys },
   health: { name: "Health", view: Health, keys: healthKeys },
   gate: { name: "Gate", view: Gate, keys: gateKeys },
@@ -32,7 +47,7 @@ function Missing() {
 function Page() {
   const found = VIEWS[path.value[0] ?? ""] ?? { name: "Not found", view: Missing, keys: [] };
   useEffect(() => effect(() => { document.title = `${wanted.value ? `(${wanted.value}) ` : ""}${found.name} · stringd`; }), [found]);
-  return html`<${Navigation} /><${Gone} /><main><${found.view} /></main><${Status} keys=${found.keys} /><${Overlays} />`;
+  return html`<${Navigation} /><${Gone} /><main><${found.view} /></main><${Status} keys=${typeof found.keys === "function" ? found.keys() : found.keys} /><${Overlays} />`;
 }
 
 const root = document.getElementById("page");

@@ -9,13 +9,31 @@ const PLAIN_TAG = /^<\/?(b|br|code|del|em|i|kbd|s|samp|small|strong|sub|sup)\s*\
 /** @param {string} text */
 const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-const marked = new Marked({
+const OPTIONS = {
   gfm: true,
   breaks: false,
   renderer: {
     html: (/** @type {{ text: string, raw: string }} */ token) => (PLAIN_TAG.test(token.raw.trim()) ? token.raw : escaped(token.raw)),
   },
-});
+};
+const marked = new Marked(OPTIONS);
+
+/** `[Label][@id]`: how a document of a topic names what can be opened from it. */
+const SHORTCUT = {
+  name: "shortcut",
+  level: "inline",
+  start: (/** @type {string} */ text) => text.indexOf("["),
+  /** @this {any} @param {string} text */
+  tokenizer(text) {
+    const found = /^\[([^[\]\n]+)\]\[@([\w.-]+)\]/.exec(text);
+    return found ? { type: "shortcut", raw: found[0], id: found[2], tokens: this.lexer.inlineTokens(found[1]) } : undefined;
+  },
+  /** @this {any} @param {any} token */
+  renderer(token) {
+    return `<a href="@${token.id}">${this.parser.parseInline(token.tokens)}</a> <small>@${token.id}</small>`;
+  },
+};
+const documents = new Marked({ ...OPTIONS, extensions: [SHORTCUT] });
 
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   if (node instanceof HTMLAnchorElement) {
@@ -23,7 +41,11 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
     if (/^(https?:|mailto:)/i.test(href)) {
       node.target = "_blank";
       node.rel = "noopener noreferrer";
-    } else if (!href.startsWith("#")) node.removeAttribute("href");
+    } else if (!href.startsWith("#")) {
+      // Not an address of this page; a topic may open it.
+      node.removeAttribute("href");
+      if (href) node.dataset.target = href;
+    }
   }
   if (node instanceof HTMLImageElement) {
     const source = node.getAttribute("src") ?? "";
@@ -40,9 +62,9 @@ const ALLOWED = [
   "kbd", "li", "ol", "p", "pre", "s", "samp", "small", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ];
 
-/** @param {string} text @returns {DocumentFragment} */
-export function fragment(text) {
-  const made = DOMPurify.sanitize(/** @type {string} */ (marked.parse(text, { async: false })), {
+/** @param {string} text @param {Marked} [parser] @returns {DocumentFragment} */
+export function fragment(text, parser = marked) {
+  const made = DOMPurify.sanitize(/** @type {string} */ (parser.parse(text, { async: false })), {
     ALLOWED_TAGS: ALLOWED, ALLOWED_ATTR: ["href", "title", "alt", "src", "align", "start", "type", "checked", "disabled"],
     ALLOW_DATA_ATTR: false, RETURN_DOM_FRAGMENT: true,
   });
@@ -52,6 +74,9 @@ export function fragment(text) {
   }
   return made;
 }
+
+/** A document of a topic: what it leads to is in `data-target`, or in an `href` that begins with `#`. @param {string} text */
+export const documentFragment = (text) => fragment(text, documents);
 
 /** Markdown as a reader sees it. @param {{ text: string, class?: string }} props */
 export function Markdown({ text, class: name }) {

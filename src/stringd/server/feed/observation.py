@@ -8,7 +8,7 @@ import asyncio
 import os
 import resource
 from pathlib import Path
-from time import monotonic
+from time import monotonic, perf_counter, time
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -139,7 +139,12 @@ class Observation:
             "executing": slot.queue.busy,
             "queued": slot.queue.length,
             "running": [
-                {"number": number, "command": each.command, "client": each.client}
+                {
+                    "number": number,
+                    "command": each.command,
+                    "client": each.client,
+                    "ts": timestamp(time() - (perf_counter() - each.began)),
+                }
                 for number, each in self.topics.running.items()
                 if (each.user, each.topic) == (user, topic)
             ],
