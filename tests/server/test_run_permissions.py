@@ -396,4 +396,4 @@ WRITING = {"write", "append", "edit", "replace", "undo", "act", "action"}
 def test_every_command_is_known_to_these_tables() -> None:
     """A new command that writes must ask, and be asked about here."""
     assert set(COMMANDS) == READING | ASKED_ELSEWHERE | WRITING
-    assert set(FAMILIES) == {"act.", "action.", "tool:"}
+    assert set(FAMILIES) == {"act.", "action.", "events.", "tool:"}
