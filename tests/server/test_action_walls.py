@@ -58,6 +58,11 @@ CLI kill -9 $$
 CLI exit 137
 ```
 
+```act.todo
+CLI cd "$STRING_CALLER_DIR" && echo {{line}} >> todo.txt && cat todo.txt
+  line: string (required)
+```
+
 ```act.status
 CLI grep Seccomp: /proc/self/status
 ```
@@ -121,6 +126,14 @@ def test_a_call_reaches_a_file_that_is_to_be_made_right_in_the_temporary_directo
         path.unlink(missing_ok=True)
 
 
+def test_a_command_works_in_the_directory_it_was_called_from(owner: Person, tmp_path: Path) -> None:
+    """Also as `$STRING_CALLER_DIR`, where the topic itself is in the app's own folder."""
+    for directory in (tmp_path / "one", tmp_path / "two"):
+        directory.mkdir()
+        assert owner.gets("/act.todo milk", "app:reader", cwd=directory) == "milk"
+        assert (directory / "todo.txt").read_text() == "milk\n"
+
+
 def test_a_call_reaches_what_the_owner_stored(owner: Person, tmp_path: Path) -> None:
     (tmp_path / "stored").write_text("stored\n")
     owner.gets(f'/set $FILE = "{tmp_path}/stored"', "app:reader")
@@ -140,6 +153,15 @@ def test_a_secret_stays_hidden_also_when_a_call_names_it(owner: Person, daemon: 
         said = owner.fails(f"/act.read {path}", "app:reader")
         assert "CANARY" not in said.text
         assert "owner" not in said.text
+        assert "stringd sandbox open reader" in said.text
+
+
+def test_a_file_that_is_really_missing_is_not_blamed_on_the_walls(
+    owner: Person, tmp_path: Path
+) -> None:
+    said = owner.fails("/act.read gone.txt", "app:reader", cwd=tmp_path)
+    assert said.code == "EXIT_1"
+    assert "sandbox" not in said.text
 
 
 @pytest.mark.parametrize("name", ["packages/other/string.md", f"{WORK_DIRECTORY}/other/note"])

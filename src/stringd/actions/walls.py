@@ -28,18 +28,23 @@ from stringd.system.sandbox import (
     enclose,
     find_available,
     homes,
+    is_hidden,
     on_path,
     standard_spec,
 )
 
-_WRITABLE: Final = ("CWD", "STRING_WORK_DIR")
+_WRITABLE: Final = ("CWD", "STRING_CALLER_DIR", "STRING_WORK_DIR")
 # What programs print when walls are in their way.
 _REFUSED: Final = re.compile(
     r"permission denied|read-only|operation not permitted|not permitted|unable to open database|"
-    r"cannot (?:create|open|write|connect)|could not (?:open|read|create|connect)|"
-    r"host key verification|not logged in|log ?in|credential|authenticat|no space left",
+    r"(?:cannot|can't) (?:create|open|write|connect)|could not (?:open|read|create|connect)|"
+    r"failed to connect to (?:the )?\S*bus|need auth|no password|"
+    r"host key verification|logged in|log ?in|credential|authenticat|no space left",
     re.IGNORECASE,
 )
+# Hidden places look empty, and so do most of the temporary ones.
+_ABSENT: Final = re.compile(r"no such file|not found|does not exist|doesn't exist", re.IGNORECASE)
+_MOST_LINES: Final = 100
 
 
 class ActionWalls:
@@ -93,14 +98,10 @@ class ActionWalls:
 
     def _enclosed(self, place: ActionContext, call: "CommandCall", level: Level) -> Enclosed:
         context = place.names.context
-        given = [context.get(name, "") for name in _WRITABLE]
-        places = [place.directory, *(Path(text) for text in given if text.startswith("/"))]
-        found = (each.resolve() for each in places if each.is_dir())
-        # Whoever calls from the top of the machine does not mean all of it.
-        workspace = dict.fromkeys(each for each in found if each != Path("/"))
+        workspace = _workspace(place)
         spec = standard_spec(
             level,
-            list(workspace),
+            workspace,
             hide=self._hide,
             network=Network.OPEN,
             temporary=self._own_temporary(place),
@@ -155,7 +156,7 @@ class CommandCall(NamedTuple):
 
 def wall_hint(place: ActionContext, level: Level, printed: str) -> str:
     """How to go on when the walls may be why a command failed; empty when they are not."""
-    if level is Level.OPEN or not _REFUSED.search(printed):
+    if level is Level.OPEN or not (_REFUSED.search(printed) or _misses(place, printed)):
         return ""
     app = app_of(place.provenance)
     reach = (
@@ -170,6 +171,26 @@ def wall_hint(place: ActionContext, level: Level, printed: str) -> str:
         else "start the daemon with STRINGD_ACTION_SANDBOX=open"
     )
     return f"[It ran in a sandbox. {reach} If that is why it failed: {way_on}]"
+
+
+def _workspace(place: ActionContext) -> list[Path]:
+    given = [place.names.context.get(name, "") for name in _WRITABLE]
+    places = [place.directory, *(Path(text) for text in given if text.startswith("/"))]
+    found = (each.resolve() for each in places if each.is_dir())
+    # Whoever calls from the top of the machine does not mean all of it.
+    return list(dict.fromkeys(each for each in found if each != Path("/")))
+
+
+def _misses(place: ActionContext, printed: str) -> bool:
+    """Whether a line says that something is absent that walls make look so."""
+    lines = [line for line in printed.splitlines()[-_MOST_LINES:] if _ABSENT.search(line)]
+    paths = [path.rstrip(":.") for line in lines for path in paths_in(line, {})]
+    near = _workspace(place) if paths else []
+    return any(
+        is_hidden(path, os.environ) or any(Path(path).is_relative_to(each) for each in TEMPORARY)
+        for path in paths
+        if not any(Path(path).is_relative_to(each) for each in near)
+    )
 
 
 def _is_kept(path: Path, home: str, kept: Sequence[Path]) -> bool:

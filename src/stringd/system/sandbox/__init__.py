@@ -7,7 +7,7 @@ process = await asyncio.create_subprocess_exec(*enclosed.argv, env=enclosed.envi
 
 from stringd.system.sandbox.bubblewrap import Bubblewrap
 from stringd.system.sandbox.enclose import Enclosed, enclose, standard_spec
-from stringd.system.sandbox.hidden import homes
+from stringd.system.sandbox.hidden import homes, is_hidden
 from stringd.system.sandbox.inside import ask_to_end, processes_inside
 from stringd.system.sandbox.landlock import Landlock
 from stringd.system.sandbox.programs import named_in, on_path
@@ -40,6 +40,7 @@ __all__ = [
     "enclose",
     "find_available",
     "homes",
+    "is_hidden",
     "named_in",
     "on_path",
     "processes_inside",

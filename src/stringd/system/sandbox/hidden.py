@@ -3,6 +3,7 @@
 import os
 import pwd
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -88,6 +89,13 @@ def hidden_paths(
             )
         )
     )
+
+
+def is_hidden(path: str, environment: Mapping[str, str]) -> bool:
+    """Whether a path is in a place that is usually hidden, whether or not anything is there."""
+    patterns = hidden_paths(environment)
+    ways = (path, *map(str, Path(path).parents))
+    return any(fnmatchcase(way, pattern) for way in ways for pattern in patterns)
 
 
 def cache_paths(environment: Mapping[str, str]) -> tuple[Path, ...]:
