@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.support import handle, over_http, over_stdio, text
+from tests.mcp.support import Connect, handle, over_http, over_stdio, text
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
 pytestmark = pytest.mark.anyio
@@ -63,3 +63,24 @@ async def test_3_a_shell_of_an_agent_has_the_environment_of_its_client(
         asked = {"topic": "bash:b", "cmd": "echo $VIRTUAL_ENV $GITHUB_TOKEN; echo $HOME"}
         seen = text(await client.call_tool("string", asked))
     assert f"/venv/of the agent\n{daemon.directory}\n" in seen
+
+
+async def test_5_the_instructions_say_where_one_is(
+    daemon: Daemon, connect: Connect, user: str, tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text("# Project\n")
+    async with connect(daemon, user=user, cwd=str(tmp_path)) as client:
+        asked = {"topic": "file:main", "cmd": "/open README.md"}
+        assert "# Project" in text(await client.call_tool("string", asked))
+        said = client.instructions or ""
+        assert "the directory your client works in; /ls ./ lists that one" in said
+        listed = await client.call_tool("string", {"topic": "file:new", "cmd": "/ls ./"})
+        assert "README.md" in text(listed)
+
+
+async def test_5_a_client_on_standard_input_is_given_the_directory(
+    daemon: Daemon, user: str, tmp_path: Path
+) -> None:
+    for connected in (over_stdio("auto"), over_stdio("legacy")):
+        async with connected(daemon, user=user, cwd=str(tmp_path)) as client:
+            assert (client.instructions or "").endswith(f"That directory is {tmp_path}.")

@@ -114,3 +114,18 @@ def test_3_nobody_brings_secrets_or_loaders_into_a_shell(daemon: Daemon, tmp_pat
     body = {"cmd": "echo [$LD_PRELOAD$BASH_ENV$AWS_SECRET_ACCESS_KEY$EDITOR]", "topic": "bash:b"}
     answer = request(daemon.port, "POST", "/exec", {**body, "env": said}, {"X-User-Id": person.id})
     assert "[ed]" in answer.events[1][1]
+
+
+def test_5_a_file_of_a_project_opens_as_typed(person: Person, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "docs").mkdir(parents=True)
+    (project / "README.md").write_text("# Project\n\n## Use\n\ntext\n")
+    (project / "docs/guide.md").write_text("# Guide\n")
+    assert "# Project" in person.gets("/open README.md", cwd=project)
+    assert "# Guide" in person.gets("/open docs/guide.md", cwd=project)
+    assert "# Project" in person.gets("/open README.md", cwd=project)
+    assert "text" in person.gets("/open README.md#use", "file:other", project)
+    assert person.gets("/replace README.md:L5\nnew", "file:third", project) == (
+        "Replaced README.md:L5"
+    )
+    assert (project / "README.md").read_text().endswith("new\n")

@@ -23,6 +23,9 @@ _META_VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods whose subject newer protocol versions want in a header too, and where it is."""
 
+_GREETINGS = ("initialize", "server/discover")
+"""Methods whose answer may hold the instructions."""
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
@@ -56,6 +59,7 @@ class Bridge:
             **({"X-Stringd-Env": urlencode(environment)} if environment else {}),
             **({"X-Stringd-Gate-Socket": quote(gate_socket)} if gate_socket else {}),
         }
+        self._cwd = cwd
         self._version: str | None = None
         self._writing = threading.Lock()
         self._starting = threading.Lock()
@@ -160,11 +164,22 @@ class Bridge:
         self._fail(message["id"], INTERNAL_ERROR, f"stringd answered {status}: {reason}")
 
     def _pass_on(self, message: Json, data: str) -> None:
-        if message["method"] == "initialize":
-            result = json.loads(data).get("result")
-            version = result.get("protocolVersion") if isinstance(result, dict) else None
-            self._version = version if isinstance(version, str) else None
+        if message["method"] in _GREETINGS:
+            answer = json.loads(data)
+            result = answer.get("result")
+            if isinstance(result, dict):
+                if message["method"] == "initialize":
+                    version = result.get("protocolVersion")
+                    self._version = version if isinstance(version, str) else None
+                data = json.dumps({**answer, "result": self._placed(result)})
         self._write(data)
+
+    def _placed(self, result: Json) -> Json:
+        """The daemon's greeting, with where this client works: only we know that."""
+        said = result.get("instructions")
+        if self._cwd is None or not isinstance(said, str):
+            return result
+        return {**result, "instructions": f"{said} That directory is {self._cwd}."}
 
     def _protocol_headers(self, message: Json) -> dict[str, str]:
         params = message.get("params")

@@ -26,6 +26,8 @@ _WORDS: Final = {"type": "array", "items": _TEXT}
 INSTRUCTIONS: Final = (
     "stringd gives you documents, web pages, apps and shells through one tool, string. "
     "Start with string(topic='file:main', cmd='/help'). "
+    "Names of files are found in the String home, then in the directory your client works in; "
+    "/ls ./ lists that one, and new shells start there. "
     "What a person must approve goes through execute. "
     "A call that takes long answers with a handle: continue with wait."
 )

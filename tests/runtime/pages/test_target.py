@@ -107,15 +107,20 @@ def test_an_open_document_is_where_dots_start_instead(person: Person, project: P
 
 
 @proves("FILE-05")
-def test_bare_names_start_at_home_and_the_refusal_says_where_it_is(
+def test_bare_names_start_at_home_and_are_then_looked_for_where_the_caller_is(
     person: Person, project: Path
 ) -> None:
-    hint = f"It exists in {project}: use ./README.md"
-    assert hint in person.fails("/open README.md", cwd=project).message
-    assert hint in person.fails("/edit README.md", cwd=project).message
-    assert hint in person.fails("/append README.md\nx", cwd=project).message
-    assert f"It exists in {project}: use ./docs" in person.fails("/ls docs", cwd=project).message
-    assert "It exists" not in person.fails("/open nowhere.md", cwd=project).message
+    assert "# Project" in person.gets("/open README.md", cwd=project)
+    person.gets("/close")
+    assert "# Project" in person.gets("/edit README.md", cwd=project)
+    assert "Appended to: README.md" in person.gets("/append README.md\nx", cwd=project)
+    assert (project / "README.md").read_text().endswith("\nx")
+    assert "guide.md" in person.gets("/ls docs", cwd=project)
+    refusal = person.fails("/open nowhere.md", cwd=project).message
+    assert refusal.endswith(f"/ls ./ lists {project}.")
+    person.gets("/write nowhere.md\nnew", cwd=project)
+    person.gets("/write --new README.md\n# Mine\n", cwd=project)
+    assert person.read("nowhere.md") == b"new"
     person.put("README.md", "# Mine\n")
     assert person.gets("/open README.md", cwd=project).endswith("# Mine")
 

@@ -36,7 +36,7 @@ from stringd.runtime.commands.edit_target import (
 )
 from stringd.runtime.editing.edit import Edited, EditRules, NotAskedError, edit_file
 from stringd.runtime.editing.included import BlockSource, block_source
-from stringd.runtime.editing.paths import FilePath, locate
+from stringd.runtime.editing.paths import FilePath, locate_named
 from stringd.runtime.editing.text_file import digest, is_large, read_text
 from stringd.runtime.editing.undo import revert
 from stringd.runtime.errors import CommandError
@@ -90,7 +90,7 @@ def verify(call: Call) -> Result | Awaitable[Result]:
     target = parse_target(typed)
     if not target.path or not target.block:
         raise CommandError("INVALID_TARGET", "Usage: /verify <path>#<blockId>")
-    file = locate(call, target.path)
+    file = locate_named(call, target.path)
     if is_large(file.real):
         return asyncio.to_thread(_verify, call, file, typed, target.block)
     return _verify(call, file, typed, target.block)

@@ -1,10 +1,17 @@
 """What an editing command asks for: which file, which part of it, which switches, what text."""
 
 import re
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from stringd.documents import Target, parse_target, words
-from stringd.runtime.editing.paths import FilePath, is_file, is_there, locate
+from stringd.runtime.editing.paths import (
+    FilePath,
+    is_file,
+    is_there,
+    locate,
+    locate_named,
+)
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.shortcuts import resolve_shortcut
 from stringd.runtime.topics.call import Call
@@ -68,7 +75,8 @@ def refuse_lines(order: EditRequest) -> None:
 def file_of(call: Call, order: EditRequest) -> FilePath:
     """The file an order means; no path means the open local document."""
     if order.target.path:
-        return _named_file(call, order.target.path)
+        find = locate if "--new" in order.switches else locate_named
+        return _named_file(call, order.target.path, find)
     location = call.session.location
     if location is None:
         raise CommandError("INVALID_TARGET", "No document open.")
@@ -79,8 +87,8 @@ def file_of(call: Call, order: EditRequest) -> FilePath:
     return file._replace(typed=call.session.shown(location.uri))
 
 
-def _named_file(call: Call, name: str) -> FilePath:
-    file = locate(call, name)
+def _named_file(call: Call, name: str, find: Callable[[Call, str], FilePath]) -> FilePath:
+    file = find(call, name)
     if name.startswith("@") and not is_there(file.real):
         target = resolve_shortcut(call.session, name[1:])
         if target is not None:
@@ -128,7 +136,7 @@ def _without_switches(
 def _is_file(call: Call, path: str) -> bool:
     """Whether what may be a name, or a name and a text, names a file within reach."""
     try:
-        return is_file(locate(call, path).real)
+        return is_file(locate_named(call, path).real)
     except CommandError:
         return False
 
@@ -137,7 +145,7 @@ def _refuse_half_range(call: Call, target: Target, usage: str) -> None:
     """A mistyped range must not become part of a new file's name."""
     name, mark, rest = target.path.rpartition(":")
     mistyped = name and _HALF_RANGE.fullmatch(f"{mark}{rest}") is not None
-    if mistyped and not is_there(locate(call, target.path).real):
+    if mistyped and not is_there(locate_named(call, target.path).real):
         raise CommandError("INVALID_TARGET", f"Not a line range: {target.path}\n{usage}")
 
 

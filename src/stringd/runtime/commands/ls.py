@@ -8,6 +8,7 @@ from stringd.runtime.editing.paths import (
     is_directory,
     is_there,
     locate,
+    locate_named,
     standing_directory,
 )
 from stringd.runtime.errors import CommandError
@@ -27,7 +28,7 @@ def ls(call: Call) -> Result:
             "Use /open to go somewhere, or /nav to see where this document leads.",
         )
     typed = call.argument.strip()
-    target = locate(call, typed) if typed else locate(call, str(standing_directory(call)))
+    target = locate_named(call, typed) if typed else locate(call, str(standing_directory(call)))
     return list_directory(call, target, typed or ".")
 
 

@@ -12,7 +12,13 @@ from stringd.runtime.commands.edit import edit
 from stringd.runtime.commands.edit_target import unquoted
 from stringd.runtime.commands.ls import list_directory
 from stringd.runtime.commands.tabs import named_topic, open_in_tab, open_topic
-from stringd.runtime.editing.paths import FilePath, is_directory, is_file, locate
+from stringd.runtime.editing.paths import (
+    FilePath,
+    is_directory,
+    is_file,
+    locate,
+    standing_directory,
+)
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.mcp_app import SCHEME
@@ -269,6 +275,8 @@ def _load(call: Call, going: Destination, file: FilePath) -> Page:
         if error.code != "NOT_FOUND":
             raise
         hint = "Recovery: Use /ls to list available files, or check the path spelling."
+        if call.cwd is not None and standing_directory(call) == Path(call.session.user.home):
+            hint = f"{hint} /ls ./ lists {call.cwd}."
         raise CommandError("NOT_FOUND", f"{error.message}\n{hint}") from error
 
 

@@ -78,6 +78,16 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     return FilePath(typed, Path(path), Path(real), _elsewhere(call, typed, path))
 
 
+def locate_named(call: "Call", typed: str, base: Path | None = None) -> FilePath:
+    """`locate` for a name somebody typed: a bare one that is not there, but is in the caller's
+    directory, is that file. Raises `CommandError`.
+    """
+    file = locate(call, typed, base)
+    if file.hint is None or call.cwd is None or _explicitly_relative(typed):
+        return file
+    return locate(call, f"{call.cwd}/{typed}")._replace(typed=typed)
+
+
 def standing_directory(call: "Call") -> Path:
     """Where the topic is: the opened directory, the open document's, or home."""
     session = call.session

@@ -1,13 +1,15 @@
 """From what was typed after `/open` to an address: a file that may be reached, or a URL."""
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
 from stringd.actions.provenance import ForeignFile, McpResource, is_foreign, owner
 from stringd.documents import parse_target
-from stringd.runtime.editing.paths import FilePath, is_there, locate
+from stringd.runtime.editing.paths import FilePath, is_there, locate, locate_named
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.installed import Kind, installed, not_installed
 from stringd.runtime.pages.shortcuts import owner_of_shortcut, resolve_shortcut
@@ -21,6 +23,9 @@ _SCHEME: Final = re.compile(r"(?i)[a-z][a-z0-9+.-]*://|(?:mailto|tel|sms|data|ja
 """A file's name may hold a colon, so schemes without slashes are those links really use."""
 _PACKAGE: Final = re.compile(r"(app|tool):([A-Za-z0-9_-]+)(?::[A-Za-z0-9_:-]+)?")
 _BARE_WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+FindFile = Callable[["Call", str, Path | None], FilePath]
 
 
 class WebAddress(NamedTuple):
@@ -70,7 +75,7 @@ def resolve(call: "Call", typed: str) -> FilePath | WebAddress:
         uri = installed(call.session.user.home, "app").get(typed)
         if uri is not None:
             return WebAddress(uri) if is_web(uri) else locate(call, uri)
-    return _located(call, typed)
+    return _located(call, typed, locate_named)
 
 
 def _through_shortcut(call: "Call", name: str, block: str | None) -> Destination:
@@ -128,7 +133,8 @@ def _from_web_page(page: Page, target: str) -> WebAddress:
     return WebAddress(url, may_be_private=not page.public, manifest=page.manifest)
 
 
-def _located(call: "Call", typed: str) -> FilePath | WebAddress:
+def _located(call: "Call", typed: str, find: FindFile = locate) -> FilePath | WebAddress:
+    """Where a name leads; `find` looks for files. Raises `CommandError`."""
     scheme = _SCHEME.match(typed)
     if scheme is not None:
         typed = scheme[0].lower() + typed[scheme.end() :]
@@ -147,12 +153,12 @@ def _located(call: "Call", typed: str) -> FilePath | WebAddress:
         return _from_web_page(page, typed)
     directory = call.session.document_directory()
     if call.session.directory is None or page is None:
-        return locate(call, typed, directory)
+        return find(call, typed, directory)
     with suppress(CommandError):
         beside = locate(call, typed, directory)
         if is_there(beside.real):
             return beside
-    return locate(call, typed)
+    return find(call, typed, None)
 
 
 def _web_url(typed: str) -> str | None:
