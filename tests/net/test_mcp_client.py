@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from stringd.net import mcp_connection, mcp_stdio
 from stringd.net.mcp_client import (
     McpAnswerError,
     McpCallError,
@@ -127,6 +128,26 @@ async def test_stopping_fails_whoever_waits_for_the_start() -> None:
     await client.stop()
     with pytest.raises(McpError, match="closed"):
         await asking
+
+
+async def test_a_server_that_never_said_anything_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Neither the time to start nor the time to end by itself is over within the test.
+    monkeypatch.setattr(mcp_connection, "START_SECONDS", 10 * WAIT_SECONDS)
+    monkeypatch.setattr(mcp_stdio, "GRACE_SECONDS", 10 * WAIT_SECONDS)
+    servers = McpServers[str]()
+    await servers.use("speaks", MORTAL, calling("number"), WAIT_SECONDS)
+    mute = MORTAL._replace(command=("sh", "-c", "trap '' TERM; echo up >&2; sleep 1000"))
+    asking = asyncio.create_task(servers.use("mute", mute, calling("number")))
+    async with asyncio.timeout(WAIT_SECONDS):
+        while servers.running < 2:  # noqa: ASYNC110 - a program that says nothing
+            await asyncio.sleep(0.01)
+        servers.close_unanswered()
+        with pytest.raises(McpError, match="closed"):
+            await asking
+        assert servers.running == 1
+        await servers.close()
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,8 @@ class McpClient:
                     await found.stop()
                 self._refuse_flooder()
                 await asyncio.to_thread(self._before_start)
+                if self._closed:
+                    raise McpError("the connection was closed")
                 found = ServerConnection(
                     self.spec,
                     self._fetcher,
@@ -187,6 +189,12 @@ class McpServers(Generic[Key]):
         client = self._clients.pop(key, None)
         if client is not None:
             await client.stop()
+
+    def close_unanswered(self) -> None:
+        """Give up on servers that have not answered yet: whoever waits for one is told so."""
+        for client in self._clients.values():
+            if not client.connected:
+                client.close()
 
     async def close(self) -> None:
         """Stop them all."""

@@ -91,6 +91,12 @@ class ServerConnection:
         return ready and self._ready.exception() is None and not (self.lost or self.over)
 
     def close(self) -> None:
+        """Let it end by itself; a server that has not answered yet is not waited for."""
+        self._end_soon()
+        if not self._ready.done():
+            self.task.cancel()
+
+    def _end_soon(self) -> None:
         self._closing = True
         self._used.set()
 
@@ -145,7 +151,7 @@ class ServerConnection:
             self.lost = True
             self._note_flood()
             log.warning("an MCP server was ended: it %s", error)
-            self.close()
+            self._end_soon()
 
     async def _until_unused(self) -> None:
         while not self._closing:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 READ_BYTES: Final = 64 * 1024
 GRACE_SECONDS: Final = 2.0
 """How long a server may take to end by itself, and then after it was asked to."""
+MUTE_GRACE_SECONDS: Final = 1.0
+"""How long one that never said anything may take after it was asked to end, which is at once."""
 LAST_WORDS_SECONDS: Final = 0.5
 """How long what a server printed is waited for after its end; a child may hold it open."""
 PRINTED_PAUSE: Final = 0.01
@@ -83,6 +85,8 @@ class _ServerProcess(NamedTuple):
     stdout: asyncio.StreamReader
     stderr: asyncio.StreamReader
     pipes: tuple[asyncio.BaseTransport, ...]
+    spoke: asyncio.Event
+    """Set once it has said a whole line."""
 
     def close(self) -> None:
         for pipe in self.pipes:
@@ -117,7 +121,8 @@ async def _start(
         lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(stdin, "wb", 0)
     )
     writer = asyncio.StreamWriter(pipe, protocol, None, loop)
-    return _ServerProcess(child, writer, said, printed, (pipe, said_pipe, printed_pipe))
+    pipes = (pipe, said_pipe, printed_pipe)
+    return _ServerProcess(child, writer, said, printed, pipes, asyncio.Event())
 
 
 async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
@@ -140,6 +145,7 @@ async def _receive(
     with received:
         try:
             async for line in _lines(process):
+                process.spoke.set()
                 check_message(line)
                 await received.send(_message(line))
                 if pause := budget.spend():
@@ -204,16 +210,17 @@ async def _end(process: _ServerProcess) -> None:
     """Let the server end by itself, then ask it to, then end it with everything it started."""
     try:
         process.stdin.close()
-        if not await _ended(process):
+        spoke = process.spoke.is_set()
+        if not spoke or not await _ended(process, GRACE_SECONDS):
             _signal(process, signal.SIGTERM)
-            await _ended(process)
+            await _ended(process, GRACE_SECONDS if spoke else MUTE_GRACE_SECONDS)
     finally:
         _signal(process, signal.SIGKILL)
         await process.child.exited
 
 
-async def _ended(process: _ServerProcess) -> bool:
-    await asyncio.wait({process.child.exited}, timeout=GRACE_SECONDS)
+async def _ended(process: _ServerProcess, seconds: float) -> bool:
+    await asyncio.wait({process.child.exited}, timeout=seconds)
     return process.child.exited.done()
 
 

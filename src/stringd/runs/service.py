@@ -96,6 +96,7 @@ class RunService:
         self._preparation.closed = True
         for run in self._known:
             self._control.stop(run.id)
+        self._services.pool.stop_opening()
         tasks = [run.task for run in self._known if run.task is not None]
         tasks += [task for client in self._clients for task in client.tasks]
         if tasks:

@@ -240,6 +240,7 @@ async def _drain(app: App, crowd: Crowd) -> None:
     """Let running commands finish; then end what they run; then end them."""
     for connection in list(crowd.connections):
         connection.stop()
+    app.runtime.services.mcp.close_unanswered()
     tasks = crowd.tasks
     await _settle(tasks)
     with suppress(TimeoutError):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from stringd.net import mcp_connection, mcp_stdio
+from stringd.runs.mcp import connection, servers
 from tests.net import mortal_server
 from tests.requirements import proves
 from tests.runs.support import (
@@ -18,6 +20,7 @@ from tests.runs.support import (
     Watcher,
     scripted,
     sequential,
+    serving,
     strategy,
     wait_until,
 )
@@ -296,3 +299,29 @@ async def test_headers_from_the_environment_reach_the_server(
     listener.close()
     assert all(b"token-from-env" in each for each in heard)
     assert len(heard) >= 2
+
+
+async def test_stopping_does_not_wait_for_a_server_that_never_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # None of these times is over within the test.
+    for module, limit in (
+        (mcp_connection, "START_SECONDS"),
+        (connection, "START_SECONDS"),
+        (mcp_stdio, "GRACE_SECONDS"),
+        (servers, "_CLOSE_SECONDS"),
+    ):
+        monkeypatch.setattr(module, limit, 10 * WAIT_SECONDS)
+    async with asyncio.timeout(WAIT_SECONDS), serving(tmp_path) as server:
+        watcher = await server.watcher()
+        started = tmp_path / "started"
+        line = f"trap '' TERM; touch {started}; sleep 1000"
+        mute: Json = {"transport": "stdio", "command": "sh", "args": ["-c", line]}
+        options: Json = {"enabledByDefault": True, "cwd": str(tmp_path), "sandbox": "open"}
+        definitions = {"mcpServers": {"mute": mute | options}}
+        agent = {**scripted("end"), "mcpServers": ["mute"]}
+        path = server.own(strategy(sequential("a"), a=agent))
+        (tmp_path / "data" / "mcp.json").write_text(json.dumps(definitions), "utf-8")
+        await watcher.send("prepare_run", runId="r", strategyPath=str(path))
+        await wait_until(started.exists)
+        await server.service.stop()

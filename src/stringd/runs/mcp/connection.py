@@ -59,6 +59,7 @@ class Connection:
         self._hide = hide
         self._fetcher = fetcher
         self._client: McpClient | None = None
+        self._closed = False
 
     @property
     def connected(self) -> bool:
@@ -67,6 +68,8 @@ class Connection:
     async def open(self) -> None:
         """Ask the server what it offers; why it does not answer is kept, not raised."""
         try:
+            if self._closed:
+                raise McpError("the connection was closed")
             self._client = McpClient(
                 _spec(self.definition, self._cwd, self._hide),
                 name=f"mcp {self.definition.id}",
@@ -90,6 +93,7 @@ class Connection:
 
     def close(self) -> None:
         """Let go; what is still running ends by itself."""
+        self._closed = True
         if self._client is not None:
             self._client.close()
 

@@ -117,6 +117,8 @@ class McpPool:
         self._hide = hide
         self._fetcher = fetcher
         self._tasks: set[asyncio.Task[None]] = set()
+        self._opening: set[Connection] = set()
+        self._closed = False
 
     async def connect(
         self,
@@ -132,8 +134,23 @@ class McpPool:
             for name in wanted_servers(strategy)
             if name in enabled and known[name].refusal is None
         }
-        await asyncio.gather(*(each.open() for each in connections.values()))
+        await asyncio.gather(*(self._open(each) for each in connections.values()))
         return RunServers(known, strategy, cwd, enabled, connections)
+
+    async def _open(self, connection: Connection) -> None:
+        self._opening.add(connection)
+        if self._closed:
+            connection.close()
+        try:
+            await connection.open()
+        finally:
+            self._opening.discard(connection)
+
+    def stop_opening(self) -> None:
+        """Give up on servers that have not answered yet, and on all that are asked for later."""
+        self._closed = True
+        for connection in self._opening:
+            connection.close()
 
     async def close(self) -> None:
         """Wait for connections that are being closed; end those that do not."""
