@@ -57,10 +57,15 @@ class Terminal:
     """A command on a pseudo-terminal. `until()` waits for text on the screen."""
 
     def __init__(
-        self, *arguments: str, env: Mapping[str, str], stdout: IO[bytes] | None = None
+        self,
+        *arguments: str,
+        env: Mapping[str, str],
+        stdout: IO[bytes] | None = None,
+        program: str = "string",
     ) -> None:
         self._master, slave = pty.openpty()
-        code = "import sys; from stringd.cli.string import main; sys.exit(main())"
+        module = {"string": "stringd.cli.string", "stringd": "stringd.cli.main"}[program]
+        code = f"import sys; from {module} import main; sys.exit(main())"
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
             env=dict(env),

@@ -32,6 +32,8 @@ SUBCOMMANDS: Final = {
     "mcp": Subcommand("mcp", "serve MCP on standard input and output, for coding agents"),
     "run": Subcommand("runs.run", "run a strategy and watch it"),
     "runs": Subcommand("runs.runs", "list, show, resume, continue, stop or delete runs"),
+    "ui": Subcommand("page", "open the page in the browser"),
+    "top": Subcommand("top.top", "show runs, topics, shells and what waits, live"),
     "watch": Subcommand("watch", "print what happens in the daemon, as it happens"),
     "sfmd": Subcommand("sfmd", "check, take apart and put together documents"),
     "strategies": Subcommand("runs.strategies", "list strategies, or check a file"),

@@ -46,7 +46,8 @@ def prepare(app: App, settings: DaemonSettings) -> str:
     port = "" if settings.port == 3100 else f"STRINGD_PORT={settings.port} "
     string = f"{port}{_program()}"
     return (
-        f"Home of user {user_id}: {home}\n\n"
+        f"Home of user {user_id}: {home}\n"
+        f"What agents do, and what waits for you: http://127.0.0.1:{settings.port}/ui/\n\n"
         "Try, in another terminal:\n"
         f"  {string} file:main /info\n"
         f"  {string} file:main '/open welcome.md'\n"

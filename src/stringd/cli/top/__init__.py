@@ -1,0 +1,1 @@
+"""`stringd top`: runs, topics, shells and what waits, live in a terminal."""
