@@ -19,7 +19,7 @@ _STATES: Final = {
 }
 
 
-class Row(NamedTuple):
+class TopRow(NamedTuple):
     """A line of the picture. `about` names what keys act on: a run, a topic, or nothing."""
 
     kind: Literal["head", "prompt", "gate", "run", "topic"]
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     about: tuple[str, ...] = ()
 
 
-def rows(seen: Overview, now: datetime) -> list[Row]:
+def rows(seen: Overview, now: datetime) -> list[TopRow]:
     """Everything, what waits first."""
     return [*_waiting(seen, now), *_runs(seen, now), *_topics(seen, now)]
 
@@ -44,25 +44,25 @@ def summary(seen: Overview, port: int) -> str:
     )
 
 
-def _waiting(seen: Overview, now: datetime) -> Iterator[Row]:
+def _waiting(seen: Overview, now: datetime) -> Iterator[TopRow]:
     count = len(seen["waiting"]) + len(seen["gate"])
-    yield Row("head", "", f"Waits for you  {count or 'nothing'}")
+    yield TopRow("head", "", f"Waits for you  {count or 'nothing'}")
     for each in seen["waiting"]:
         asks = each["text"] or f"{each['tool']} {each['resource']}".strip() or "your next words"
         text = f"{each['agent']} in {each['strategy']}: {asks}"
         age = _age(each["ts"], now)
-        yield Row("prompt", each["prompt"], _one_line(text), age, (each["runId"],))
+        yield TopRow("prompt", each["prompt"], _one_line(text), age, (each["runId"],))
     for each in seen["gate"]:
         command = " | ".join(" ".join(stage) for stage in each["stages"])
         text = f"{command}  (press y in the gate's terminal)"
-        yield Row("gate", "gate", _one_line(text), _age(each["ts"], now))
+        yield TopRow("gate", "gate", _one_line(text), _age(each["ts"], now))
 
 
-def _runs(seen: Overview, now: datetime) -> Iterator[Row]:
+def _runs(seen: Overview, now: datetime) -> Iterator[TopRow]:
     live = [each for each in seen["runs"] if each["status"] in ("pending", "running")]
     ended = [each for each in seen["runs"] if each not in live]
     asking = {each["runId"] for each in seen["waiting"]}
-    yield Row("head", "", f"Runs  {len(live)} live, {len(ended)} ended")
+    yield TopRow("head", "", f"Runs  {len(live)} live, {len(ended)} ended")
     for each in [*reversed(live), *reversed(ended[-MOST_ENDED:])]:
         state = _STATES.get(each["status"], each["status"])
         said = each.get("error") or each.get("result") or ""
@@ -70,29 +70,29 @@ def _runs(seen: Overview, now: datetime) -> Iterator[Row]:
         since = each.get("completedAt") or each["startedAt"]
         waits = each["runId"] in asking
         about = (each["runId"],)
-        yield Row("run", "waits" if waits else state, _one_line(text), _age(since, now), about)
+        yield TopRow("run", "waits" if waits else state, _one_line(text), _age(since, now), about)
 
 
-def _topics(seen: Overview, now: datetime) -> Iterator[Row]:
+def _topics(seen: Overview, now: datetime) -> Iterator[TopRow]:
     shells = [each for each in seen["topics"] if each["type"] == "bash"]
     others = [each for each in seen["topics"] if each["type"] != "bash"]
     for name, found in (("Shells", shells), ("Topics", others)):
-        yield Row("head", "", f"{name}  {len(found)}")
+        yield TopRow("head", "", f"{name}  {len(found)}")
         for each in found:
             yield _topic(each, now)
 
 
-def _topic(each: Mapping[str, Any], now: datetime) -> Row:
+def _topic(each: Mapping[str, Any], now: datetime) -> TopRow:
     about = (each["user"], each["topic"])
     last = each["last"] or {}
     if each["running"]:
         text = f"{each['topic']}  {each['running'][-1]['command']}"
-        return Row("topic", "working", _one_line(text), "", about)
+        return TopRow("topic", "working", _one_line(text), "", about)
     failed = bool(last) and not last["ok"]
     said = f"{last['command']}  {last['code'] if failed else ''}" if last else each["detail"]
     text = f"{each['topic']}  {said}".rstrip()
     age = _age(last["ts"], now) if last.get("ts") else ""
-    return Row("topic", "failed" if failed else "idle", _one_line(text), age, about)
+    return TopRow("topic", "failed" if failed else "idle", _one_line(text), age, about)
 
 
 def _one_line(text: str) -> str:
@@ -112,7 +112,7 @@ def _age(since: str, now: datetime) -> str:
     return f"{seconds // 3600} h" if seconds < 86_400 else f"{seconds // 86_400} d"
 
 
-def fitted(row: Row, width: int) -> str:
+def fitted(row: TopRow, width: int) -> str:
     """The row in so many columns: what is cut is the middle, never the age."""
     if row.kind == "head":
         return row.text[:width]

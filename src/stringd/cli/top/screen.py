@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from stringd.cli.top.rows import Overview, Row, fitted, rows, summary
+from stringd.cli.top.rows import Overview, TopRow, fitted, rows, summary
 from stringd.client.feed import follow, overview
 from stringd.client.http import TransportError
 
@@ -23,7 +23,7 @@ LOOK_SECONDS: Final = 0.4
 RETRY_SECONDS: Final = 1.0
 KEYS: Final = "j k move   s stop run   x kill command   o open page   q quit"
 
-Act = Callable[[Row], str]
+Act = Callable[[TopRow], str]
 """Does something with the chosen row; returns what to say about it."""
 
 
@@ -34,7 +34,7 @@ class Screen:
         self._port = port
         self._acts = {"s": stop, "x": kill, "o": open_page}
         self._words = {"s": "Stop this run", "x": "Kill what runs there"}
-        self._asked: tuple[str, Row] | None = None
+        self._asked: tuple[str, TopRow] | None = None
         self._chosen = 0
         self._said = ""
         self._gone = ""
@@ -72,10 +72,10 @@ class Screen:
         if before is not None and (before.kind, before.about) in named:
             self._chosen = named.index((before.kind, before.about))
 
-    def _choices(self) -> list[Row]:
+    def _choices(self) -> list[TopRow]:
         return [row for row in self._rows() if row.kind != "head"]
 
-    def _choice(self) -> Row | None:
+    def _choice(self) -> TopRow | None:
         found = self._choices()
         return found[min(self._chosen, len(found) - 1)] if found else None
 
@@ -99,8 +99,8 @@ class Screen:
     def _pressed(self, key: str) -> bool:
         """Obey a key; False when the human wants to leave."""
         if self._asked is not None:
-            (act, row), self._asked = self._asked, None
-            self._said = self._acts[act](row) if key == "y" else ""
+            (act, asked), self._asked = self._asked, None
+            self._said = self._acts[act](asked) if key == "y" else ""
             return True
         self._said = ""
         if key in ("q", "\x04"):
@@ -115,13 +115,14 @@ class Screen:
         self._chosen = max(0, min(self._chosen, len(self._choices()) - 1))
         return True
 
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[TopRow]:
         return rows(self._seen, datetime.now(UTC))
 
     def _draw(self) -> None:
         size = shutil.get_terminal_size()
         width, height = size.columns, size.lines
-        lines, number, at = [], -1, 0
+        lines: list[str] = []
+        number, at = -1, 0
         for row in self._rows():
             number += row.kind != "head"
             chosen = row.kind != "head" and number == self._chosen
@@ -146,7 +147,7 @@ def _keys(typed: bytes) -> list[str]:
     return list(text) or ["q"]
 
 
-def _styled(row: Row, width: int, *, chosen: bool) -> str:
+def _styled(row: TopRow, width: int, *, chosen: bool) -> str:
     text = fitted(row, width)
     if chosen:
         return f"\x1b[7m{text:<{width}}\x1b[0m"

@@ -12,7 +12,7 @@ from typing import Final
 from stringd.cli.page import address, show
 from stringd.cli.runs.common import add_port, daemon_port, fail
 from stringd.cli.streams import visible
-from stringd.cli.top.rows import Row, fitted, rows, summary
+from stringd.cli.top.rows import TopRow, fitted, rows, summary
 from stringd.cli.top.screen import Screen
 from stringd.client.daemon import UsageError
 from stringd.client.exec import execute
@@ -59,7 +59,7 @@ def _print(port: int) -> None:
         print(visible(text))
 
 
-def _whole(row: Row) -> str:
+def _whole(row: TopRow) -> str:
     if row.kind == "head":
         return row.text
     return f"  {row.state:<12}  {row.text}  {row.age}".rstrip()
@@ -71,7 +71,7 @@ class _Keys:
     def __init__(self, port: int) -> None:
         self._port = port
 
-    def stop(self, row: Row) -> str:
+    def stop(self, row: TopRow) -> str:
         if row.kind not in ("run", "prompt"):
             return "Only a run can be stopped."
         try:
@@ -85,7 +85,7 @@ class _Keys:
             await client.send(r.StopRun(run_id=run_id))
             await client.ask(r.Ping())
 
-    def kill(self, row: Row) -> str:
+    def kill(self, row: TopRow) -> str:
         if row.kind != "topic" or not row.about[1].startswith("bash:"):
             return "Only a shell's command can be killed."
         user, topic = row.about
@@ -97,7 +97,7 @@ class _Keys:
         first = reply.content.strip().partition("\n")[0]
         return visible(f"{topic}: {first or 'killed'}")
 
-    def open_page(self, row: Row) -> str:
+    def open_page(self, row: TopRow) -> str:
         words = {"topic": ("topic", *row.about), "run": ("run", *row.about)}.get(row.kind, ())
         opened = show(self._port, *words)
         return f"{'Opened' if opened else 'Open in a browser:'} {address(self._port, *words)}"
