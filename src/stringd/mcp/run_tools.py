@@ -72,7 +72,7 @@ class RunTools:
             return await self._follow(client, progress, report)
 
     async def run_status(self, arguments: RunStatusArguments) -> ToolOutcome:
-        """Where one run stands, or which runs there are."""
+        """How far one run is, or which runs there are."""
         if not arguments.run_id:
             return await self._list()
         async with RunClient(self._runs) as client:

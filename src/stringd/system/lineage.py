@@ -6,7 +6,7 @@ that a daemon started is known by it however it forked, changed its session or e
 environment, and also when that daemon was killed.
 
 The number says which daemon it was: the upper half is drawn by a daemon that no other started, and
-all below it share it; the lower half is drawn anew, and lower, by each daemon inside another's
+all below it share it; the lower half is drawn again, and lower, by each daemon inside another's
 process tree, so that it counts its own children, not the processes beside it; unless it serves
 what is the owner's, where nothing that any daemon started decides.
 """

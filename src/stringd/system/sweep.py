@@ -2,7 +2,7 @@
 
 A process counts when it has one of the daemon's marks (`system.lineage`), which no other process
 can have, or descends from one that has. It is killed through a handle on exactly that process, and
-only if it is not older than the daemon, so an id that was given to another one is no danger.
+only if it is not older than the daemon, so an id that was given to another one is safe.
 """
 
 import os

@@ -47,7 +47,7 @@ def read(line: str, within: ShellStage | None = None) -> Reading:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a command stands: what is piped or given to it, and words behind its redirections."""
+    """Around a command: what is piped or given to it, and words behind its redirections."""
 
     piped: tuple[ShellStage, ...] = ()
     given: Word | None = None

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class ShellEnding(Enum):
-    """Where a command stands when its reply is given."""
+    """What state a command is in when its reply is given."""
 
     COMPLETED = "completed"
     RUNNING = "running"

@@ -32,7 +32,7 @@ def decode_request(frame: str | bytes) -> ClientMessage | Refusal:
         return _requests.decode(frame)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raw = frame.encode("utf-8", "replace") if isinstance(frame, str) else frame
-        # Clients cut texts inside a character; the half that is left is no reason to refuse.
+        # Clients cut texts inside a character; the half that is left does not make it invalid.
         whole = without_lone_escapes(raw)
         return _explain(frame) if whole == raw else decode_request(whole)
 
