@@ -1,11 +1,13 @@
-"""Long and heavy use of one daemon: disks that stall, hours of mixed traffic."""
+"""Long and heavy use of one daemon: silent readers, disks that stall, hours of mixed traffic."""
 
 import asyncio
+import json
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,7 +17,8 @@ import yaml
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.runs.support import Watcher, scripted, sequential, strategy
-from tests.server.test_bounds import descriptors, is_well, open_files, resident
+from tests.server.test_bounds import at_rest, descriptors, is_well, open_files, resident, settled
+from tests.server.test_ws import HANDSHAKE, text_frame_masked
 from tests.support.commands import run
 from tests.support.daemon import Daemon
 from tests.support.http import request
@@ -26,6 +29,13 @@ __all__ = ["descriptors"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.soak]
 
+SILENT: Final = int(os.environ.get("SOAK_SILENT", "200"))
+"""How many clients follow a run without reading."""
+MEGABYTES: Final = int(os.environ.get("SOAK_MEGABYTES", "20"))
+"""How much the run says to them."""
+PIECE: Final = ("x" * 9_999 + " ") * 100
+"""A megabyte in a hundred words, which is how it is streamed."""
+MOST_BYTES: Final = 512 * 1024 * 1024
 MINUTES: Final = float(os.environ.get("SOAK_MINUTES", "60"))
 """How long mixed traffic lasts."""
 GROWTH: Final = 1.3
@@ -39,6 +49,81 @@ def written(daemon: Daemon, name: str, source: dict[str, Any]) -> str:
     path = daemon.directory / name
     path.write_text(yaml.safe_dump(source), "utf-8")
     return str(path)
+
+
+@contextmanager
+def silent(port: int, said: bytes) -> Iterator[None]:
+    """A client that says this and never reads; little fits into its own buffer."""
+    with socket.socket() as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        peer.connect(("127.0.0.1", port))
+        peer.sendall(said)
+        yield
+
+
+def subscriber(port: int) -> bytes:
+    """What a client sends that follows the run."""
+    subscribe = json.dumps({"type": "subscribe", "runId": "r"}).encode()
+    return HANDSHAKE % port + text_frame_masked(subscribe)
+
+
+def getter(path: str) -> bytes:
+    return b"GET %b HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % path.encode()
+
+
+async def read_to_the_end(client: ClientConnection) -> int:
+    """How many characters a run says; a reader that falls behind asks for the rest."""
+    said = 0
+    while True:
+        text = str(await client.recv())
+        said += len(text)
+        message = json.loads(text)
+        if message.get("code") == "SUBSCRIBER_BEHIND":
+            again = {"type": "subscribe", "runId": "r", "fromSeq": message["nextSeq"]}
+            await client.send(json.dumps(again))
+        elif message["type"] in ("strategy_completed", "strategy_error"):
+            assert message["type"] == "strategy_completed", message
+            return said
+
+
+async def highest(daemon: Daemon, found: list[int]) -> None:
+    """Note the most memory there was, until cancelled."""
+    while True:
+        found[0] = max(found[0], resident(daemon))
+        await asyncio.sleep(0.05)
+
+
+async def test_many_who_follow_a_run_without_reading_leave_it_well(tmp_path: Path) -> None:
+    """One reads to the end; what waits for the others has a bound and is given back."""
+    names = [f"a{number}" for number in range(MEGABYTES)]
+    agents = {name: scripted("{message}") for name in names}
+    source = strategy(sequential("human", *names), human={"type": "user"}, **agents)
+    most = [0]
+    with Daemon(tmp_path) as daemon:
+        path = written(daemon, "s.yaml", source)
+        memory, files = await at_rest(daemon)
+        watching = asyncio.create_task(highest(daemon, most))
+        async with connect(url(daemon), max_size=None, max_queue=None, proxy=None) as client:
+            reading = Watcher(client)
+            await reading.ask("prepare_run", runId="r", strategyPath=path)
+            await reading.send("start_run", runId="r", input="")
+            await reading.until("request_input")
+            with ExitStack() as stack:
+                for _ in range(SILENT):
+                    stack.enter_context(silent(daemon.port, subscriber(daemon.port)))
+                    stack.enter_context(silent(daemon.port, getter("/events")))
+                began = time.monotonic()
+                await reading.send("user_input", runId="r", agentName="human", text=PIECE)
+                assert await read_to_the_end(client) > MEGABYTES * len(PIECE)
+                took = time.monotonic() - began
+                assert await is_well(daemon)
+        watching.cancel()
+        await settled(daemon, memory, files)
+        after = resident(daemon)
+    print(
+        f"\nread in {took:.1f} s; {memory >> 20} MB idle, {most[0] >> 20} most, {after >> 20} after"
+    )
+    assert most[0] < MOST_BYTES
 
 
 def test_a_daemon_that_starts_on_a_full_disk_says_so(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
 from stringd.server import ws
-from stringd.server.ws import text_frame
+from stringd.server.ws import SHARED_BYTES, text_frames
 from tests.requirements import proves
 from tests.runs.support import Json, Watcher, scripted, sequential, serving, strategy
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
@@ -236,7 +236,7 @@ async def test_a_frame_without_its_mask_closes_with_1002(daemon: Daemon) -> None
     with socket.create_connection(("127.0.0.1", daemon.port), WAIT_SECONDS) as peer:
         peer.sendall(HANDSHAKE % daemon.port)
         assert b"101 Switching Protocols" in peer.recv(4096)
-        peer.sendall(text_frame(b'{"type":"ping"}'))
+        peer.sendall(b"".join(text_frames([b'{"type":"ping"}'])))
         answer = peer.recv(4096)
     assert (answer[0], int.from_bytes(answer[2:4], "big")) == (0x88, 1002)
 
@@ -266,9 +266,16 @@ def text_frame_masked(payload: bytes) -> bytes:
 
 @pytest.mark.parametrize("size", [0, 125, 126, 65535, 65536])
 def test_frames_state_their_length(size: int) -> None:
-    frame = text_frame(b"x" * size)
+    frame = b"".join(text_frames([b"x" * size]))
     head = 2 if size < 126 else 4 if size < 65536 else 10
     assert (frame[0], len(frame)) == (0x81, head + size)
+
+
+def test_large_frames_are_written_without_a_copy_for_each_client() -> None:
+    large = b"x" * SHARED_BYTES
+    found = list(text_frames([b"a", large, b"b", b"c"]))
+    assert [len(each) for each in found] == [3 + 4, len(large), 6]
+    assert found[1] is large
 
 
 @proves("RUN-26")

@@ -163,7 +163,7 @@ class RunService:
             check_run_id(run_id)
         except PrepareError:
             return None
-        if not self._store.timeline(run_id):
+        if not self._store.exists(run_id):
             return None
         return (frame for _, frame in self._store.broadcasts(run_id, 1))
 

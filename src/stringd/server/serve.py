@@ -44,6 +44,8 @@ DAMAGE_SECONDS: Final = 5.0
 """How often it is looked for what cannot be read any more."""
 SWEEP_SECONDS: Final = 5.0
 """How often idle and stalled connections are looked for."""
+SEND_BYTES: Final = 256 * 1024
+"""What the kernel keeps for a client that does not read; by itself it would keep megabytes."""
 
 
 class PortInUseError(Exception):
@@ -54,6 +56,8 @@ def bind(port: int) -> socket.socket:
     """A listening loopback socket. Raises `PortInUseError`."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Connections inherit it.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
     try:
         listener.bind((LOOPBACK, port))
         listener.listen(1024)

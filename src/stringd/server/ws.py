@@ -6,6 +6,7 @@ from the client's outbox and nothing is read from the peer; what it sent already
 
 import asyncio
 from collections import deque
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
@@ -30,8 +31,10 @@ TURN_BYTES: Final = 32 * 1024
 """What is parsed at a time."""
 TURN_MESSAGES: Final = 64
 """Messages of one packet that are handled before others get their turn."""
-WRITE_BYTES: Final = 256 * 1024
+WRITE_BYTES: Final = 64 * 1024
 """What is written at a time, so that the peer can say that it does not keep up."""
+SHARED_BYTES: Final = 4 * 1024
+"""Frames from this size on are not copied: clients that follow a run wait for the same bytes."""
 UNREAD: Final = "Nothing was read for too long: connect again and subscribe with fromSeq"
 
 
@@ -50,14 +53,29 @@ def take_over(
     connection.data_received(request)
 
 
-def text_frame(payload: bytes) -> bytes:
-    """An unfragmented text frame as a server sends it: unmasked, so the same for every client."""
-    size = len(payload)
+def _frame_head(size: int) -> bytes:
     if size < 126:
-        return b"\x81%c%b" % (size, payload)
+        return b"\x81%c" % size
     if size < 65536:
-        return b"\x81\x7e%b%b" % (size.to_bytes(2, "big"), payload)
-    return b"\x81\x7f%b%b" % (size.to_bytes(8, "big"), payload)
+        return b"\x81\x7e" + size.to_bytes(2, "big")
+    return b"\x81\x7f" + size.to_bytes(8, "big")
+
+
+def text_frames(payloads: Iterable[bytes]) -> Iterator[bytes]:
+    """Unfragmented text frames as a server sends them: unmasked, so the same for every client.
+
+    They are written one after the other: small ones are joined, large payloads stay what they are.
+    """
+    joined: list[bytes] = []
+    for payload in payloads:
+        size = len(payload)
+        joined += (_frame_head(size), payload)
+        if size >= SHARED_BYTES:
+            yield b"".join(joined[:-1])
+            yield payload
+            joined.clear()
+    if joined:
+        yield b"".join(joined)
 
 
 class WebSocketConnection(asyncio.Protocol):
@@ -214,7 +232,7 @@ class WebSocketConnection(asyncio.Protocol):
             return
         frames = self._client.take(WRITE_BYTES)
         if frames and self._protocol.state is State.OPEN:
-            self._transport.write(b"".join(map(text_frame, frames)))
+            self._transport.writelines(text_frames(frames))
         if self._messages or self._unparsed:
             self._ask_for_turn()
         else:

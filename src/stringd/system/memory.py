@@ -1,5 +1,6 @@
 """Memory for large answers: kept where it is used again, in large pages."""
 
+import gc
 import mmap
 from contextlib import suppress
 from typing import Final
@@ -41,8 +42,14 @@ def resident_bytes() -> int | None:
 
 
 def give_back_freed_memory() -> None:
-    """Return to the system what the allocator keeps; takes milliseconds, and only glibc can."""
+    """Return to the system what nobody uses; takes milliseconds, and only glibc can.
+
+    An ended run is a cycle of few objects with large texts: the collector would not look for it by
+    itself while a daemon is idle.
+    """
     import ctypes
+
+    gc.collect()
 
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

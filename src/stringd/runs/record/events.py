@@ -3,7 +3,7 @@
 Keys marked *ours* are additions; readers ignore keys and event types they do not know.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal
 
 import msgspec
@@ -247,20 +247,25 @@ def event_name(event: TimelineEvent) -> str:
             return f"an event of type {type(event).__struct_config__.tag}"
 
 
-def decode_events(
-    lines: Iterable[bytes], damaged: Callable[[bytes], None] | None = None
-) -> list[AnyEvent]:
-    """Every line that is an event we know; torn, malformed and foreign lines are skipped.
+def decode_events(lines: Iterable[bytes]) -> list[AnyEvent]:
+    """Every line that is an event we know; torn, malformed and foreign lines are skipped."""
+    return list(each_event(lines))
 
-    `damaged` is called with those that no version of ours wrote so.
+
+def each_event(
+    lines: Iterable[bytes], damaged: Callable[[bytes], None] | None = None
+) -> Iterator[AnyEvent]:
+    """The same, one at a time: a timeline may be larger than what should be in memory.
+
+    `damaged` is called with lines that no version of ours wrote so.
     """
-    events: list[AnyEvent] = []
     for line in lines:
         if line.strip():
             try:
-                events.append(_decoder.decode(line))
+                event: AnyEvent = _decoder.decode(line)
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 # An event of a type we do not know is a later version's.
                 if damaged is not None and not str(error).endswith("`$.type`"):
                     damaged(line)
-    return events
+            else:
+                yield event

@@ -6,6 +6,7 @@ Lines are only ever appended; one that was torn is skipped when read.
 import logging
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict
 
@@ -20,6 +21,7 @@ from stringd.runs.record.events import (
     RunStarted,
     TimelineEvent,
     decode_events,
+    each_event,
     encode_event,
     event_name,
 )
@@ -129,6 +131,11 @@ class FileRunStore:
         unwritten = self._unwritten.get(run_id)
         return events if unwritten is None else [*events, unwritten]
 
+    def exists(self, run_id: str) -> bool:
+        return run_id in self._unwritten or any(
+            True for _ in each_event(_lines(self._timeline(run_id)))
+        )
+
     def broadcasts(self, run_id: str, from_seq: int) -> Iterator[tuple[int, bytes]]:
         for line in _lines(self._broadcasts(run_id)):
             number = _number(line)
@@ -186,9 +193,9 @@ class FileRunStore:
 
     def _read_overview(self, path: Path, changed: float) -> RunOverview | None:
         bad: list[bytes] = []
-        events = decode_events(_lines(str(path)), bad.append)
+        events = each_event(_lines(str(path)), bad.append)
         unwritten = self._unwritten.get(path.stem)
-        seen = overview(path.stem, events if unwritten is None else [*events, unwritten])
+        seen = overview(path.stem, events if unwritten is None else chain(events, (unwritten,)))
         if seen is None and (bad or _empty(str(path)) or not os.access(path, os.R_OK)):
             # Nothing says what it was; that there was something must not be forgotten.
             when = timestamp(changed)

@@ -1,6 +1,6 @@
 """What can be read back from a timeline: the overview, the conversation, the last error."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from stringd.runs.record.events import (
@@ -42,7 +42,7 @@ def latest_start(events: Sequence[AnyEvent]) -> RunStarted | None:
     return next((event for event in reversed(events) if isinstance(event, RunStarted)), None)
 
 
-def overview(run_id: str, events: Sequence[AnyEvent]) -> RunOverview | None:
+def overview(run_id: str, events: Iterable[AnyEvent]) -> RunOverview | None:
     """A run as `list_runs` shows it, or None when nothing ever started."""
     started: RunStarted | None = None
     ended: RunCompleted | None = None
