@@ -14,6 +14,7 @@ from stringd.runtime.runtime import Runtime
 from stringd.server import mcp, run_log, sessions, topic_view, users
 from stringd.server.chanflow import ChanFlowEndpoint
 from stringd.server.describe import describe
+from stringd.server.doctor import Doctor
 from stringd.server.exec import ExecEndpoint, named_user, require_user
 from stringd.server.feed.endpoint import FeedEndpoint
 from stringd.server.feed.observation import Observation
@@ -109,6 +110,7 @@ class App:
             ("GET", "/events"): FeedEndpoint(self.watch.feed),
             ("GET", "/overview"): self.watch.overview,
             ("GET", "/gate/audit"): GateLog(audit_log()),
+            ("GET", "/doctor"): Doctor(settings.port, str(settings.data_dir)),
             ("POST", "/shutdown"): self._shutdown,
         }
         self._page = PageFiles()

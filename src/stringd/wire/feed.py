@@ -134,7 +134,11 @@ class GateEnded(FeedEvent, tag="gate.ended"):
 
 
 class DaemonHealth(FeedEvent, tag="daemon.health"):
-    """Every five seconds while somebody watches; the last two count from the daemon's start."""
+    """Every five seconds while somebody watches.
+
+    `failed_commands` and `errors` count from the daemon's start; `loop_delay_ms` is how late the
+    daemon came to this very event.
+    """
 
     requests_per_second: float
     queued: int
@@ -145,6 +149,8 @@ class DaemonHealth(FeedEvent, tag="daemon.health"):
     waiting: int
     failed_commands: int
     errors: int
+    readers: int
+    loop_delay_ms: float
 
 
 class FeedMissed(FeedEvent, tag="feed.missed"):

@@ -2,9 +2,11 @@
 import { effect, html, render, signal, useEffect } from "./html.js";
 import { follow } from "./feed.js";
 import { Gone, Navigation, Status } from "./parts/frame.js";
+import { Toast } from "./parts/notice.js";
 import { Overlays } from "./parts/palette.js";
 import { wanted } from "./prompts.js";
 import { path, to } from "./route.js";
+import { Compare, compareKeys } from "./views/compare.js";
 import { Events, eventsKeys } from "./views/events.js";
 import { Gate, gateKeys } from "./views/gate.js";
 import { Health, healthKeys } from "./views/health.js";
@@ -36,6 +38,7 @@ const VIEWS = {
   events: { name: "Events", view: Events, keys: eventsKeys },
   health: { name: "Health", view: Health, keys: healthKeys },
   gate: { name: "Gate", view: Gate, keys: gateKeys },
+  compare: { name: "Compare", view: Compare, keys: compareKeys },
   run: { name: "Run", view: Run, keys: runKeys },
 };
 
@@ -47,7 +50,7 @@ function Missing() {
 function Page() {
   const found = VIEWS[path.value[0] ?? ""] ?? { name: "Not found", view: Missing, keys: [] };
   useEffect(() => effect(() => { document.title = `${wanted.value ? `(${wanted.value}) ` : ""}${found.name} · stringd`; }), [found]);
-  return html`<${Navigation} /><${Gone} /><main><${found.view} /></main><${Status} keys=${typeof found.keys === "function" ? found.keys() : found.keys} /><${Overlays} />`;
+  return html`<${Navigation} /><${Gone} /><main><${found.view} /></main><${Status} keys=${typeof found.keys === "function" ? found.keys() : found.keys} /><${Toast} /><${Overlays} />`;
 }
 
 const root = document.getElementById("page");

@@ -51,6 +51,7 @@ class Observation:
         self.feed.listened = self._listened
         self._looks: list[asyncio.Task[None]] = []
         self._rate = 0.0
+        self._delay_ms = 0.0
         self._measured = (0, monotonic())
         self._runtime: Runtime
         self._endpoint: RunsEndpoint
@@ -106,6 +107,8 @@ class Observation:
             waiting=len(self.waiting) + len(self.gate.waiting),
             failed_commands=self.topics.failures,
             errors=self.errors,
+            readers=self.feed.readers,
+            loop_delay_ms=self._delay_ms,
         )
 
     def _listened(self, anybody: bool) -> None:
@@ -123,6 +126,7 @@ class Observation:
             requests, since = self._measured
             self._measured = (self.requests, monotonic())
             elapsed = max(self._measured[1] - since, 0.001)
+            self._delay_ms = round(max(0.0, elapsed - HEALTH_SECONDS) * 1000, 1)
             self._rate = round((self.requests - requests) / elapsed, 1)
             self.feed.publish(self.health())
 

@@ -9,11 +9,14 @@ import { span } from "../time.js";
 
 const health = signal(/** @type {any} */ (null));
 const failure = signal("");
+const doctor = signal(/** @type {{ ok: boolean, checks: { name: string, state: string, detail: string, fix: string | null }[] } | null} */ (null));
 
 async function look() {
   try {
     health.value = await (await fetch("/health")).json();
     failure.value = "";
+    const checked = await fetch("/doctor");
+    doctor.value = checked.ok ? await checked.json() : null;
   } catch (error) {
     failure.value = error instanceof Error ? error.message : String(error);
   }
@@ -28,7 +31,7 @@ export function Health() {
   }, []);
   const last = figures.value.at(-1);
   const damage = health.value?.damage ?? [];
-  const well = !failure.value && !damage.length && !last?.errors;
+  const well = !failure.value && !damage.length && !last?.errors && doctor.value?.ok !== false;
   return html`<div class="split"><section aria-labelledby="health-title">
       <header class="head"><${Mark} of=${well ? "done" : "failed"} /><h1 id="health-title">${well ? "It is well" : "Something is wrong"}</h1><span class="quiet">${health.value ? `up for ${span(health.value.uptime)}` : ""}</span></header>
       <div class="scroll" tabindex="0" role="group" aria-label="Figures">${failure.value && html`<p class="bad pad" role="alert">${shown(failure.value)}</p>`}
@@ -37,9 +40,23 @@ export function Health() {
         <${Plot} name="Waiting in queues" unit="" of=${(/** @type {any} */ each) => each.queued} />
         <${Plot} name="Memory" unit=" MB" of=${(/** @type {any} */ each) => Math.round(each.memoryBytes / 1e6)} />
         <${Plot} name="Topics" unit="" of=${(/** @type {any} */ each) => each.topics} />
-        <${Plot} name="Runs" unit="" of=${(/** @type {any} */ each) => each.runs} /></div>
-    </section><aside aria-label="Doctor"><section class="section"><h2>Set-up</h2><p class="pad"><code>stringd doctor</code> in a terminal checks this machine’s set-up and says how to fix it.</p></section>
+        <${Plot} name="Runs" unit="" of=${(/** @type {any} */ each) => each.runs} />
+        <${Plot} name="Delay of the daemon" unit=" ms" of=${(/** @type {any} */ each) => each.loopDelayMs} />
+        <${Plot} name="Readers of the feed" unit="" of=${(/** @type {any} */ each) => each.readers} /></div>
+    </section><aside aria-label="Doctor"><${SetUp} />
       <section class="section"><h2>Versions</h2><dl class="arguments pad"><dt>stringd</dt><dd>${daemon.value.version}</dd><dt>process</dt><dd>${daemon.value.pid}</dd><dt>data</dt><dd class="mono">${shown(health.value?.dataDir ?? "")}</dd></dl></section></aside></div>`;
+}
+
+const CHECKS = /** @type {Record<string, [import("../parts/mark.js").MarkName, string]>} */ ({ ok: ["done", "ok"], off: ["idle", "off"], broken: ["failed", "broken"] });
+
+/** What doctor finds; what models need is not seen from the daemon. */
+function SetUp() {
+  const checks = doctor.value?.checks ?? [];
+  return html`<section class="section"><h2>Set-up <span class="quiet">${doctor.value ? (doctor.value.ok ? "everything needed is in place" : "something is broken") : "being checked"}</span></h2>
+    <ul class="checks">${checks.map((check) => {
+      const [mark, word] = CHECKS[check.state] ?? ["idle", check.state];
+      return html`<li key=${check.name}><${Mark} of=${mark} say=${word} /><span class=${check.state === "broken" ? "bad" : ""}>${shown(check.name)}</span><span>${shown(check.detail)}${check.fix && html`<br /><span class="quiet">${shown(check.fix)}</span>`}</span></li>`;
+    })}</ul><p class="pad quiet"><code>stringd doctor</code> in your terminal also says which models can be used.</p></section>`;
 }
 
 /** @param {{ name: string, unit: string, of: (figure: any) => number }} props */

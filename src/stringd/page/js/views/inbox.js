@@ -6,6 +6,7 @@ import { decide, inbox, putAway, wanted } from "../prompts.js";
 import { PromptCard, deed } from "../parts/prompt.js";
 import { RunRow, TopicRow } from "../parts/rows.js";
 import { Mark } from "../parts/mark.js";
+import { AskForNotices } from "../parts/notice.js";
 import { query, setQuery, to } from "../route.js";
 import { firstLine, shortId, shown } from "../text.js";
 import { Age } from "../time.js";
@@ -81,6 +82,7 @@ function Head() {
   return html`<header class="head">
     <h1 id="waits-title">Waits for you</h1>
     <span class="quiet" aria-live="polite">${wanted.value ? html`${wanted.value}, the oldest for <${Age} at=${oldest?.at} />` : "nothing"}</span>
+    <${AskForNotices} />
     ${wanted.value > 0 && html`<div class="choice" role="group" aria-label="Show">${FILTERS.map(([name, kinds]) => {
       const count = inbox.value.filter((each) => kinds.includes(each.kind)).length;
       if (kinds.length && !count) return null;

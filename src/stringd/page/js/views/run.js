@@ -8,62 +8,15 @@ import { Timeline } from "../parts/timeline.js";
 import { Transcript } from "../parts/transcript.js";
 import { Flow, tokens } from "../parts/tree.js";
 import { changeOf } from "../parts/transcript.js";
+import { costOf, costOfRun, costShown } from "../prices.js";
 import { resume } from "../prompts.js";
 import { path, query, setQuery, to } from "../route.js";
-import { RunModel } from "../run_model.js";
-import { command, followRun } from "../runs_socket.js";
+import { useRun } from "../run_reader.js";
+import { command } from "../runs_socket.js";
 import { shortId, shown } from "../text.js";
 import { clock, now } from "../time.js";
 
 export const runKeys = /** @type {[string, string][]} */ ([["y", "allow once"], ["n", "deny"], ["[ ]", "agent before, after"], ["s", "steer"], ["?", "keys"]]);
-
-/** Read a run whole, then follow it. @param {string} runId */
-function useRun(runId) {
-  const model = useRef(new RunModel());
-  const [version, setVersion] = useState(0);
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    const run = (model.current = new RunModel());
-    let [ended, scheduled] = [false, false];
-    let stop = () => {};
-    const show = () => {
-      if (scheduled || ended) return;
-      scheduled = true;
-      requestAnimationFrame(() => {
-        scheduled = false;
-        if (!ended) setVersion((each) => each + 1);
-      });
-    };
-    read(runId, (message) => run.take(message), show, () => ended).then(() => {
-      if (ended) return;
-      stop = followRun(runId, (message) => { run.take(message); show(); }, run.seq + 1);
-      show();
-    }).catch((error) => !ended && setProblem(error.message));
-    return () => { ended = true; stop(); };
-  }, [runId, link.value === "gone"]);
-  return { model: model.current, version, problem };
-}
-
-/**
- * What a run has said so far, in pieces that leave the page responsive.
- * @param {string} runId @param {(message: any) => void} take @param {() => void} show @param {() => boolean} ended
- */
-async function read(runId, take, show, ended) {
-  const answer = await fetch(`/runs/${encodeURIComponent(runId)}/events.jsonl`);
-  if (!answer.ok || !answer.body) throw new Error((await answer.json().catch(() => ({}))).error ?? `The daemon answered ${answer.status}`);
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
-  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-    if (ended()) return void reader.cancel();
-    const lines = (rest + piece.value).split("\n");
-    rest = lines.pop() ?? "";
-    for (let at = 0; at < lines.length; at += 500) {
-      for (const line of lines.slice(at, at + 500)) if (line) take(JSON.parse(line));
-      show();
-      if (at + 500 < lines.length) await new Promise((resolve) => setTimeout(resolve));
-    }
-  }
-}
 
 export function Run() {
   const runId = path.value[1] ?? "";
@@ -103,7 +56,7 @@ export function Run() {
     </div>`;
 }
 
-/** @param {{ runId: string, model: RunModel, version: number }} props */
+/** @param {{ runId: string, model: import("../run_model.js").RunModel, version: number }} props */
 function Head({ runId, model }) {
   const [asking, setAsking] = useState(false);
   const [failed, setFailed] = useState("");
@@ -117,7 +70,7 @@ function Head({ runId, model }) {
   /** @param {() => Promise<any>} work */
   const tried = (work) => work().catch((error) => setFailed(error.message));
   return html`<header class="head run-head"><${Mark} of=${asked.length ? "waits" : mark} /><h1>${shown(model.strategy || known?.strategyName || "Run")} <span class="quiet">${shortId(runId)}</span></h1>
-    <span><b>${word}</b>${asked.length ? html`, <span class="you">waits for you</span>` : ""}</span><b>${clock(time)}</b><span><b>${tokens(model.tokens)}</b> tokens</span><span><b>${model.toolCalls}</b> tool calls</span>
+    <span><b>${word}</b>${asked.length ? html`, <span class="you">waits for you</span>` : ""}</span><b>${clock(time)}</b><span><b>${tokens(model.tokens)}</b> tokens</span>${costShown(costOfRun(model))}<span><b>${model.toolCalls}</b> tool calls</span>
     <span class="end">${asking
       ? html`<span>Stop it?</span><button class="button" ref=${(/** @type {any} */ e) => e?.focus()} onClick=${() => setAsking(false)}>Let it run</button><button class="button stop" onClick=${() => { setAsking(false); tried(() => command({ type: "stop_run", runId })); }}>Stop</button>`
       : working ? html`<button class="button stop" onClick=${() => setAsking(true)}>Stop</button>`
@@ -126,17 +79,17 @@ function Head({ runId, model }) {
     ${failed && html`<p class="bad" role="alert">${shown(failed)}</p>`}</header>`;
 }
 
-/** @param {{ model: RunModel, version: number }} props */
+/** @param {{ model: import("../run_model.js").RunModel, version: number }} props */
 function Agents({ model }) {
   return html`<section class="section"><h2>Agents</h2><div class="agents">${[...model.agents.values()].map((agent) => {
     const share = agent.window ? agent.context / agent.window : 0;
-    return html`<div key=${agent.name}><p><span class="cut">${shown(agent.name)}</span><span class="figure">${tokens(agent.input)} in</span><span class="figure">${tokens(agent.output)} out</span></p>
+    return html`<div key=${agent.name}><p><span class="cut">${shown(agent.name)}</span><span class="figure">${tokens(agent.input)} in</span><span class="figure">${tokens(agent.output)} out</span>${costShown(costOf(agent))}</p>
       <svg class=${`meter${share >= 0.75 ? " high" : ""}`} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.min(100, share * 100)} height="4" /></svg>
       <p class="quiet"><span class="cut">${shown(agent.model)}</span><span>${agent.window ? `${Math.round(share * 100)} % of context` : ""}</span></p></div>`;
   })}</div></section>`;
 }
 
-/** Files the run's tools wrote. @param {{ model: RunModel, version: number }} props */
+/** Files the run's tools wrote. @param {{ model: import("../run_model.js").RunModel, version: number }} props */
 function Changed({ model }) {
   /** @type {Map<string, [number, number]>} */
   const files = new Map();
@@ -161,7 +114,7 @@ function show(name) {
 
 const modes = signal("call");
 
-/** @param {{ runId: string, model: RunModel, version: number, field: any }} props */
+/** @param {{ runId: string, model: import("../run_model.js").RunModel, version: number, field: any }} props */
 function Steer({ runId, model, field }) {
   const [text, setText] = useState("");
   const [failed, setFailed] = useState("");

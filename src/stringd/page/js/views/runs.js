@@ -5,11 +5,26 @@ import { Mark, runState } from "../parts/mark.js";
 import { promptsOf } from "../parts/rows.js";
 import { go, query, setQuery, to } from "../route.js";
 import { ask, tell } from "../runs_socket.js";
+import { comparing } from "./compare.js";
 import { firstLine, shortId, shown } from "../text.js";
 import { Age, clock, now } from "../time.js";
 
 const stored = signal(/** @type {any[]} */ ([]));
 const failure = signal("");
+/** Runs ticked to be compared, at most two, the latest last. */
+const ticked = signal(/** @type {string[]} */ ([]));
+
+/** @param {string} runId */
+function tick(runId) {
+  ticked.value = ticked.value.includes(runId) ? ticked.value.filter((each) => each !== runId) : [...ticked.value, runId].slice(-2);
+}
+
+function Ticked() {
+  const [a, b] = ticked.value;
+  if (!a) return null;
+  return html`<div class="bulk" role="group" aria-label="Compare"><b>${ticked.value.length} selected</b><span class="quiet">${b ? "" : "Tick another one to compare the two."}</span>
+    <span class="end"><button class="button" disabled=${!b} onClick=${() => b && go(comparing(a, b))}>Compare</button><button class="button plain" onClick=${() => (ticked.value = [])}>Clear</button></span></div>`;
+}
 const FILTERS = /** @type {[string, (run: any) => boolean][]} */ ([
   ["All", () => true],
   ["Live", (run) => ["running", "pending"].includes(run.status)],
@@ -48,6 +63,7 @@ export function Runs() {
       ${failure.value && html`<p class="bad pad" role="alert">${shown(failure.value)}</p>`}
       <div class="scroll">${found.length ? html`<${Table} runs=${found.slice(0, SHOWN)} />` : html`<${Empty} filtered=${all.length > 0} />`}
         ${found.length > SHOWN && html`<p class="quiet pad">${found.length - SHOWN} older ones are not shown; filter to find them.</p>`}</div>
+      <${Ticked} />
     </section><aside aria-label="Start a run"><${Start} /></aside></div>`;
 }
 
@@ -59,14 +75,15 @@ function Empty({ filtered }) {
 
 /** @param {{ runs: any[] }} props */
 function Table({ runs }) {
-  return html`<table class="table"><thead><tr><th>state</th><th>run</th><th class="wide">folder</th><th class="wide">last</th><th class="figure">took</th><th class="figure">began</th></tr></thead>
+  return html`<table class="table"><thead><tr><th class="wide"><span class="only-read">compare</span></th><th>state</th><th>run</th><th class="wide">folder</th><th class="wide">last</th><th class="figure">took</th><th class="figure">began</th></tr></thead>
     <tbody>${runs.map((run) => {
       const asked = promptsOf(run.runId);
       const [mark, word] = runState(run.status, asked.length > 0);
       const end = run.completedAt ? Date.parse(run.completedAt) : now.value;
       return html`<tr key=${run.runId} onClick=${() => go(to("run", run.runId))}>
-        <td><${Mark} of=${mark} /> <span class=${mark === "failed" ? "bad" : mark === "waits" ? "you" : ""}>${word}</span></td>
-        <td><a href=${to("run", run.runId)}>${shown(run.strategyName)}</a> <span class="quiet">${shortId(run.runId)}</span></td>
+        <td class="wide"><input class="check" type="checkbox" aria-label=${`Compare ${shortId(run.runId)}`} checked=${ticked.value.includes(run.runId)} onClick=${(/** @type {Event} */ e) => e.stopPropagation()} onChange=${() => tick(run.runId)} /></td>
+        <td class="state"><${Mark} of=${mark} /> <span class=${mark === "failed" ? "bad" : mark === "waits" ? "you" : ""}>${word}</span></td>
+        <td class="cut"><a href=${to("run", run.runId)}>${shown(run.strategyName)}</a> <span class="quiet">${shortId(run.runId)}</span></td>
         <td class="wide mono cut">${shown(run.cwd ?? "").replace(/^.*(?=\/[^/]+\/[^/]+$)/, "…")}</td>
         <td class="wide cut quiet">${run.damage ? html`<span class="bad">${shown(run.damage)}</span>` : firstLine(run.error || run.result || run.step || "")}</td>
         <td class="figure">${clock(end - Date.parse(run.startedAt))}</td><td class="figure"><${Age} at=${run.startedAt} /></td></tr>`;
