@@ -84,3 +84,40 @@ async def test_5_a_client_on_standard_input_is_given_the_directory(
     for connected in (over_stdio("auto"), over_stdio("legacy")):
         async with connected(daemon, user=user, cwd=str(tmp_path)) as client:
             assert (client.instructions or "").endswith(f"That directory is {tmp_path}.")
+
+
+async def test_6_a_block_says_which_lines_of_the_file_it_is(
+    daemon: Daemon, user: str, tmp_path: Path
+) -> None:
+    (tmp_path / "f.md").write_text("# A\n\nsame\n\n## B\n\nsame\nold\n")
+    async with over_http("auto")(daemon, user=user, cwd=str(tmp_path)) as client:
+        asked = {"topic": "file:main", "cmd": "/edit f.md#b"}
+        seen = text(await client.call_tool("string", asked))
+        assert "4 | old\n\n(4 lines)\n(In f.md these are L5-L8:" in seen
+        asked["cmd"] = "/replace f.md:L8\nnew"
+        changed = text(await client.call_tool("string", asked))
+    assert "8 -│ old\n8 +│ new" in changed
+
+
+async def test_7_a_long_reply_is_read_on(daemon: Daemon, user: str, tmp_path: Path) -> None:
+    lines = [f"line {number} of a long file" for number in range(6000)]
+    (tmp_path / "long.txt").write_text("\n".join(lines))
+    async with over_http("auto")(daemon, user=user, cwd=str(tmp_path)) as client:
+        asked = {"topic": "file:main", "cmd": "/open long.txt"}
+        reply = text(await client.call_tool("string", asked))
+        seen = reply
+        while "to read on, call wait with handle" in reply:
+            assert len(reply) < 41_000
+            handle_ = reply.partition("call wait with handle ")[2].split('"')[1]
+            reply = text(await client.call_tool("wait", {"handle": handle_}))
+            seen += reply
+        again = await client.call_tool("wait", {"handle": handle_})
+    assert [line for line in lines if line not in seen] == []
+    assert "This was the last part" in reply
+    assert "Run the command again" in text(again)
+
+
+async def test_7_an_unknown_command_leads_to_help(daemon: Daemon, user: str) -> None:
+    async with over_http("auto")(daemon, user=user) as client:
+        reply = await client.call_tool("string", {"topic": "file:main", "cmd": "/serach x"})
+    assert "/help lists every command." in text(reply)

@@ -129,3 +129,55 @@ def test_5_a_file_of_a_project_opens_as_typed(person: Person, tmp_path: Path) ->
         "Replaced README.md:L5"
     )
     assert (project / "README.md").read_text().endswith("new\n")
+
+
+PAGE = "---\ntitle: T\n---\n# Top\n\n## First goals\n\nalpha\n\n## Second\n\nbeta Alpha\n"
+
+
+def test_7_an_outline_has_lines_and_ids(person: Person) -> None:
+    person.put("p.md", PAGE)
+    expected = (
+        "Outline of p.md\n---\nL4    Top  #top\nL6      First goals  #first-goals\n"
+        "L10     Second  #second"
+    )
+    assert person.gets("/outline p.md") == expected
+    person.gets("/open p.md")
+    assert person.gets("/outline") == expected
+    person.put("empty.md", "text")
+    assert person.gets("/outline empty.md").endswith("(no headings and no blocks)")
+    assert person.fails("/outline no.md").code == "NOT_FOUND"
+
+
+def test_7_a_text_is_found_in_a_document_a_folder_and_apps(person: Person) -> None:
+    person.put("p.md", PAGE)
+    person.put("sub/q.md", "one\nALPHA\n")
+    person.put("sub/.hidden/r.md", "alpha")
+    person.put("sub/binary", b"alpha\0")
+    (person.home / "sub/out").symlink_to("/etc")
+    person.gets("/open p.md")
+    assert person.gets("/find alpha") == (
+        "Found 2 lines with “alpha” in p.md\n---\np.md:L8: alpha\np.md:L12: beta Alpha"
+    )
+    assert person.gets("/find alpha --in sub").endswith("\n---\nsub/q.md:L2: ALPHA")
+    assert "p.md:L8: alpha" in person.gets("/find alpha", "file:fresh")
+    assert "(nothing found)" in person.gets("/find omega --in sub/q.md")
+    person.put("src-a/string.md", "---\ntype: app\nname: a\n---\n# A\n\nAlpha inside\n")
+    person.gets("/install ~/src-a", "file:apps")
+    assert "packages/a/string.md:L7: Alpha inside" in person.gets("/find alpha --apps")
+    assert person.fails("/find").text.startswith("ERROR(INVALID_TARGET): Usage: /find")
+    assert person.fails("/find x --in /etc").code == "FILE_NOT_ALLOWED"
+
+
+def test_7_an_action_of_the_page_comes_before_our_own_command(person: Person) -> None:
+    person.put("a.md", "```act.find\nCLI echo found {q}\n  q: string\n```\n")
+    person.gets("/open a.md")
+    assert person.gets("/find it") == "found it"
+
+
+def test_7_a_near_miss_is_named(person: Person) -> None:
+    person.put("p.md", PAGE)
+    assert person.fails("/open p.md#first-gaols").message == (
+        "Block not found: #first-gaols in p.md\nDid you mean #first-goals?\n"
+        "Available blocks: top, first-goals, second"
+    )
+    assert "Did you mean #second?" in person.fails("/edit p.md#secnod").message

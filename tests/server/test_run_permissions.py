@@ -386,7 +386,7 @@ async def test_taking_an_edit_back_is_asked_about_too(
 READING = {
     *("help", "open", "back", "refresh", "nav", "source", "verify", "info", "ls"),
     *("topics", "sessions", "session", "close"),
-    "events",
+    *("events", "outline", "find"),
 }
 ASKED_ELSEWHERE = {"set", "install", "uninstall", "exec"}
 WRITING = {"write", "append", "edit", "replace", "undo", "act", "action"}

@@ -5,6 +5,7 @@ Parsing never raises and never changes the text: `parse(source).source == source
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Final
 
@@ -318,13 +319,26 @@ def parse_menu(name: str, source: str, uri: str) -> Menu:
     return Menu(name, uri, tuple({entry.id: entry for entry in reversed(entries)}.values())[::-1])
 
 
-def available_blocks(document: Document) -> str:
-    """Which blocks a document has, in one line for whoever asked for another one."""
+_COMPARED: Final = 300
+_COMPARED_CHARACTERS: Final = 60
+
+
+def available_blocks(document: Document, wanted: str = "", *, brief: bool = False) -> str:
+    """Which blocks a document has, for whoever wanted another one; the nearest on a line before.
+
+    `brief` leaves headings out where there are marked blocks.
+    """
     slugs = (slug(each.text) for each in document.headings)
-    ids = [each for each in dict.fromkeys([*document.block_ids, *slugs]) if each]
+    every = [each for each in dict.fromkeys([*document.block_ids, *slugs]) if each]
+    ids = (document.block_ids if brief else None) or every
     more = f", +{len(ids) - BLOCKS_SHOWN} more" if len(ids) > BLOCKS_SHOWN else ""
     listed = f"{', '.join(ids[:BLOCKS_SHOWN])}{more}"
-    return f"Available blocks: {listed}" if ids else "This document has no blocks."
+    if not ids:
+        return "This document has no blocks."
+    short = [each for each in every[:_COMPARED] if len(each) <= _COMPARED_CHARACTERS]
+    near = get_close_matches(wanted.lower()[:_COMPARED_CHARACTERS], short, cutoff=0.7)
+    meant = f"Did you mean {' or '.join(f'#{each}' for each in near)}?\n" if near else ""
+    return f"{meant}Available blocks: {listed}"
 
 
 def find_block(source: str, ident: str) -> BlockSpan | None:

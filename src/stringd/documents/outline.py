@@ -16,16 +16,20 @@ class OutlineEntry(NamedTuple):
     id: str
     title: str
     level: int
+    start: int = -1
+    """Where it begins in the source; -1 for an include."""
 
 
 def outline(document: Document) -> list[OutlineEntry]:
     """Headings and marked blocks by their place, then includes; each id once."""
-    found = [(span.start, OutlineEntry(span.id, "", 0)) for span in document.blocks.values()]
+    found = [
+        (span.start, OutlineEntry(span.id, "", 0, span.start)) for span in document.blocks.values()
+    ]
     for heading in document.headings:
         own = _OWN_ID.search(heading.text)
         title = _CLOSING.sub("", _OWN_ID.sub("", heading.text)).strip()
         ident = own[1] if own else slug(heading.text)
-        found.append((heading.start, OutlineEntry(ident, title, heading.level)))
+        found.append((heading.start, OutlineEntry(ident, title, heading.level, heading.start)))
     found.sort(key=lambda each: each[0])
     entries = [entry for _, entry in found if entry.id]
     entries += [OutlineEntry(each.id, "", 0) for each in document.includes]

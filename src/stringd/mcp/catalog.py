@@ -39,8 +39,8 @@ TOOLS: Final = (
         "Run one command in a topic. A topic is type:name and keeps its state between calls: "
         "file:main (documents), app:NAME (an installed app), web:NAME (web pages), "
         "bash:NAME (a live shell; cmd is what you would type there). Elsewhere cmd starts with /: "
-        "/help lists commands, /info shows a topic's state, /open opens, "
-        "/act --help shows an app's actions.",
+        "/help lists commands, /info shows a topic's state, /open opens, /outline lists headings, "
+        "/find searches, /act --help shows an app's actions.",
         {
             "topic": _FILLED,
             "cmd": _FILLED,
@@ -100,8 +100,8 @@ TOOLS: Final = (
     ListedTool(
         "wait",
         "Wait",
-        "Go on waiting for a call or a run that took long: handle is what it answered with, "
-        "or a run id.",
+        "Go on waiting for a call or a run that took long, or read on in a reply that was cut: "
+        "handle is what it answered with, or a run id.",
         {"handle": _FILLED},
         ("handle",),
         read_only=True,

@@ -10,6 +10,8 @@ from stringd.formats.duration import USAGE as DURATION_USAGE
 from stringd.formats.duration import parse_duration
 from stringd.mcp.gate import ExecuteArguments, execute
 from stringd.mcp.jobs import Jobs, Report
+from stringd.mcp.long_texts import PREFIX as TEXT
+from stringd.mcp.long_texts import LongTexts
 from stringd.mcp.outcome import ToolError, ToolOutcome, failed
 from stringd.mcp.ports import McpCaller, McpPorts, RunsGoneError
 from stringd.mcp.run_tools import (
@@ -45,6 +47,7 @@ class Tools:
     def __init__(self, ports: McpPorts) -> None:
         self._ports = ports
         self._jobs = Jobs(ports.hold)
+        self._long_texts = LongTexts()
         self.runs = RunTools(ports.runs, ports.hold)
 
     async def close(self) -> None:
@@ -56,7 +59,8 @@ class Tools:
     ) -> ToolOutcome:
         """The outcome of one call; what cannot be done is an outcome too."""
         try:
-            return await self._call(caller, name, arguments, report)
+            outcome = await self._call(caller, name, arguments, report)
+            return self._long_texts.shorten(caller.user_id, outcome)
         except ToolError as error:
             return failed(str(error))
         except RunsGoneError:
@@ -116,12 +120,18 @@ class Tools:
     ) -> ToolOutcome:
         if arguments.handle.startswith(_JOB):
             return await self._jobs.resume(caller.user_id, arguments.handle, report)
+        if arguments.handle.startswith(TEXT):
+            return self._long_texts.read_on(caller.user_id, arguments.handle)
         return await self.runs.wait(arguments.handle, report)
 
 
 def block(topic: str, result: Result) -> ToolOutcome:
     """A command's reply as the model reads it."""
     text = response_text(result, with_diff=True)
+    if result.code == "COMMAND_UNSUPPORTED":
+        text = f"{text}\n/help lists every command."
+    if result.note:
+        text = f"{text}\n{result.note}"
     return ToolOutcome((chanflow.encode(topic, text),), is_error=not result.ok)
 
 

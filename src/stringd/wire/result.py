@@ -27,6 +27,8 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     feedback: str | None = None
     diff: str | None = None
     mode: str | None = None
+    note: str | None = None
+    """For models, over MCP alone: the protocol fixes the other forms."""
 
     @classmethod
     def page(cls, message: str, content: str) -> "Result":

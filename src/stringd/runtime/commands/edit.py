@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+import msgspec
+
 from stringd.documents import (
     append_text,
     available_blocks,
@@ -189,12 +191,15 @@ def _undo(call: Call) -> Result:
 def _view(call: Call, order: EditRequest, file: FilePath) -> Result:
     target = order.target
     text = _seen_text(call, file)
-    shown, first = text, 1
+    shown, first, held = text, 1, (file.typed, text, target.block)
     if target.block is not None:
         try:
             shown = block_text(text, target.block)
         except BlockNotFoundError:
-            shown = _included_text(call, file, target.block, text)
+            place = _included_block(call, file, target.block, text)
+            source = _seen_text(call, place.file)
+            held = (call.session.shown(place.file.path.as_uri()), source, place.block)
+            shown = source if place.block is None else block_text(source, place.block)
     elif target.first is not None and target.last is not None:
         first = target.first
         try:
@@ -203,7 +208,20 @@ def _view(call: Call, order: EditRequest, file: FilePath) -> Result:
             raise CommandError(error.code, error.message(file.typed)) from error
     limit = call.session.number("_edit_max_lines", 1, 100)
     cut = limit if "_edit_max_lines" in call.session.variables else None
-    return Result.page(f"[editing: {order.typed}]", numbered(shown, first, cut))
+    result = Result.page(f"[editing: {order.typed}]", numbered(shown, first, cut))
+    if target.block is None:
+        return result
+    return msgspec.structs.replace(result, note=_file_lines(*held, shown))
+
+
+def _file_lines(name: str, text: str, ident: str | None, shown: str) -> str:
+    """Where the lines of a block are in its file: the protocol counts them from 1 in a view."""
+    span = find_block(text, ident) if ident else None
+    start = span.start if span else 0
+    blank = len(text[start:]) - len(text[start:].lstrip())
+    first = line_count(text[: start + blank]) if ident else 1
+    lines = f"L{first}-L{first + line_count(shown) - 1}"
+    return f"(In {name} these are {lines}: /replace {name}:{lines} takes them.)"
 
 
 def _edit_block(call: Call, order: EditRequest) -> Result:
@@ -273,9 +291,15 @@ def _seen_text(call: Call, file: FilePath) -> str:
 
 def _included_text(call: Call, file: FilePath, ident: str, text: str) -> str:
     """The text of a block that another file holds. Raises `CommandError` when none does."""
-    place = block_source(call, file, ident)
-    if place is None:
-        known = available_blocks(parse(text))
-        raise CommandError("NOT_FOUND", f"Block not found: #{ident} in {file.typed}\n{known}")
+    place = _included_block(call, file, ident, text)
     held = _seen_text(call, place.file)
     return held if place.block is None else block_text(held, place.block)
+
+
+def _included_block(call: Call, file: FilePath, ident: str, text: str) -> BlockSource:
+    """The block that another file holds. Raises `CommandError` when none does."""
+    place = block_source(call, file, ident)
+    if place is None:
+        known = available_blocks(parse(text), ident)
+        raise CommandError("NOT_FOUND", f"Block not found: #{ident} in {file.typed}\n{known}")
+    return place

@@ -13,6 +13,11 @@ GROUPS: Final = {
         ("/refresh", "Load the current page again"),
         ("/nav [name|page|scaffold]", "Show menus and shortcuts"),
         ("/ls [path]", "List a directory"),
+        ("/outline [path]", "List headings and blocks with their lines"),
+        (
+            "/find <text> [--in path]",
+            "Search the open document, a path or, with --apps, all apps",
+        ),
         ("/close [topic]", "Forget the document, variables and history"),
     ),
     "Actions": (

@@ -17,7 +17,6 @@ from stringd.runtime.editing.paths import (
     is_directory,
     is_file,
     locate,
-    standing_directory,
 )
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
 from stringd.runtime.errors import CommandError
@@ -275,8 +274,6 @@ def _load(call: Call, going: Destination, file: FilePath) -> Page:
         if error.code != "NOT_FOUND":
             raise
         hint = "Recovery: Use /ls to list available files, or check the path spelling."
-        if call.cwd is not None and standing_directory(call) == Path(call.session.user.home):
-            hint = f"{hint} /ls ./ lists {call.cwd}."
         raise CommandError("NOT_FOUND", f"{error.message}\n{hint}") from error
 
 

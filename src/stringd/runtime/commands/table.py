@@ -8,9 +8,11 @@ from stringd.runtime.commands import (
     bash,
     edit,
     events,
+    find,
     info,
     ls,
     menus,
+    outline,
     packages,
     tools,
     topics,
@@ -54,6 +56,8 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "replace": CommandEntry(edit.replace),
     "verify": CommandEntry(edit.verify),
     "undo": CommandEntry(edit.undo),
+    "outline": CommandEntry(outline.outline_),
+    "find": CommandEntry(find.find),
     "info": CommandEntry(info.info, reads_only=True),
     "set": CommandEntry(set_command.set_),
     "close": CommandEntry(topics.close),
@@ -77,6 +81,8 @@ FAMILIES: Final[dict[str, CommandEntry]] = {
 }
 """Commands that carry a name of their own: `/act.search`."""
 _PAGE_ACTION: Final = CommandEntry(act.act)
+_YIELDING: Final = frozenset(("outline", "find"))
+"""Commands that are not the protocol's: a page's own action of that name comes first."""
 
 
 class Dispatched(NamedTuple):
@@ -109,7 +115,9 @@ async def _handled_awake(call: Call) -> Result:
 def _command(call: Call) -> CommandEntry:
     """What a line names. Raises `CommandError`."""
     line = call.line
-    command = COMMANDS.get(line.name) or _family(call.session, line)
+    command = COMMANDS.get(line.name)
+    if command is None or line.name in _YIELDING:
+        command = _family(call.session, line) or command
     if command is None:
         raise CommandError(
             "COMMAND_UNSUPPORTED",

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stringd.actions.provenance import capabilities
-from stringd.documents import Included, IncludeFailure, Resolve, render
+from stringd.documents import Included, IncludeFailure, Resolve, available_blocks, render
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
 from stringd.runtime.errors import CommandError
@@ -110,8 +110,7 @@ def check_block(call: "Call", page: Page, block: str) -> None:
     """Raises `CommandError` when a page has no such block."""
     if page.document.has_block(block):
         return
-    ids = page.document.block_ids
-    known = f"Available blocks: {', '.join(ids)}" if ids else "This document has no blocks."
+    known = available_blocks(page.document, block, brief=True)
     shown = call.session.shown(page.uri)
     raise CommandError("BLOCK_NOT_FOUND", f"Block not found: #{block} in {shown}\n{known}")
 
