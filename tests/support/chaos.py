@@ -448,7 +448,7 @@ class Chaos:
 
 
 def _is_unfinished(path: Path) -> bool:
-    return is_temporary(path.name) or path.suffix in (".tmp", ".old", ".part")
+    return is_temporary(path.name) or path.suffix in (".tmp", ".old", ".part", ".was", ".gone")
 
 
 def _command_lines() -> Iterator[str]:

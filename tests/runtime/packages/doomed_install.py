@@ -1,4 +1,7 @@
-"""Installs an app and is killed at one point of it: `doomed_install.py <data> <home> <point>`."""
+"""Installs or removes an app and is killed at one point of it.
+
+`doomed_install.py <data> <home> <point> <command>`
+"""
 
 import asyncio
 import os
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stringd.runtime import Runtime, RuntimeSettings
-from stringd.runtime.packages import install, record
+from stringd.runtime.packages import install, record, removal
 from stringd.runtime.topics.call import Caller
 from stringd.server.turns import TopicTurns
 from stringd.wire.result import Result
@@ -51,6 +54,11 @@ def doom(point: str) -> None:
         "placed": [(Path, "rename", places)],
         "recorded": [(record, "keep", always)],
         "registered": [(install, "register", always)],
+        "marked": [(removal, "write_atomically", always)],
+        "first file": [(Path, "unlink", always), (os, "unlink", always)],
+        "cleared": [(removal, "put_aside", always)],
+        "unregistered": [(removal, "unregister", always)],
+        "struck": [(record, "strike", always)],
     }
     for owner, name, fits in places_to_die[point]:
         setattr(owner, name, dying(getattr(owner, name), fits))
@@ -70,4 +78,4 @@ async def say(data: Path, home: Path, *commands: tuple[str, str]) -> list[Result
 
 if __name__ == "__main__":
     doom(sys.argv[3])
-    asyncio.run(say(Path(sys.argv[1]), Path(sys.argv[2]), ("file:main", "/install ./app")))
+    asyncio.run(say(Path(sys.argv[1]), Path(sys.argv[2]), ("file:main", sys.argv[4])))

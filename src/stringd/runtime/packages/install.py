@@ -24,7 +24,6 @@ from stringd.runtime.packages.installed import (
     Kind,
     installed,
     register,
-    unregister,
 )
 from stringd.runtime.packages.interrupted import (
     being_built,
@@ -39,6 +38,7 @@ from stringd.runtime.packages.kept_files import (
     data_directory,
     put_aside,
 )
+from stringd.runtime.packages.removal import Removal, take_away
 from stringd.runtime.packages.stored_names import Choice, NamesClaim, settle_names
 from stringd.runtime.settings import PACKAGES
 from stringd.runtime.topics.location import is_web, path_of
@@ -202,14 +202,6 @@ class Installation(NamedTuple):
     kept: KeptFiles = KeptFiles()
 
 
-class Removal(NamedTuple):
-    """A package that is gone; `kept` is where files are that its actions had made."""
-
-    kind: Kind
-    uri: str
-    kept: Path | None = None
-
-
 def install_folder(home: str, package: Package, main: Path) -> Installation:
     """Copy a local document and its neighbours. Raises `InstallError`."""
     files = {path: path.relative_to(main.parent) for path in _neighbours(home, main)}
@@ -251,17 +243,10 @@ def remove(home: str, name: str) -> Removal | None:
     if name not in installed(home, "app") and name not in installed(home, "tool"):
         return None
     with _alone(home):
-        known = record.files_of(home, name)
-        # Its files say where it came from, and they are about to go.
-        source = record.last_source(home, name)
         try:
-            kept = put_aside(package_directory(home, name), known, data_directory(home, name))
+            return take_away(home, name)
         except OSError as error:
             raise InstallError(f"Cannot uninstall {name}: {error.strerror or error}") from error
-        entry = unregister(home, name)
-        link = entry[1] if entry is not None and is_web(entry[1]) else None
-        record.strike(home, name, source or link)
-    return None if entry is None else Removal(*entry, kept)
 
 
 def check_paths(names: list[str]) -> None:

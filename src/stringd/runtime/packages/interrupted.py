@@ -2,7 +2,8 @@
 
 While a package is exchanged, what was there before is kept as `.<name>.old` (empty when there was
 nothing) with a list of its files in `.<name>.was`, and what is being built as `.<name>.tmp`. All
-are gone once the installation is done, so whoever finds one finds what a crash interrupted.
+are gone once the installation is done, so whoever finds one finds what a crash interrupted. What
+`/uninstall` left half removed is removed (`removal`).
 """
 
 import shutil
@@ -16,6 +17,7 @@ import msgspec
 from stringd.runtime.packages import record
 from stringd.runtime.packages.installed import installed
 from stringd.runtime.packages.kept_files import KeptFiles, carry_over, data_directory
+from stringd.runtime.packages.removal import finish_removals, is_package_name
 from stringd.runtime.settings import PACKAGES
 from stringd.system.files import try_hold, write_atomically
 
@@ -86,10 +88,13 @@ class Interrupted:
 
 def settle(home: str, packages: Path) -> None:
     """Finish or take back what was interrupted, while the packages are held. Raises `OSError`."""
+    finish_removals(home)
     for path in packages.glob(f".*{_BUILT}"):
         shutil.rmtree(path, ignore_errors=True)
     for before in packages.glob(f".*{_BEFORE}"):
         name = before.name[1 : -len(_BEFORE)]
+        if not is_package_name(name):
+            continue
         package = packages / name
         registered = name in installed(home, "app") or name in installed(home, "tool")
         # The owner's word may be missing; the files count.
