@@ -24,6 +24,16 @@ def test_it_opens_closes_and_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert "open apps: (none)\n" in capsys.readouterr().out
 
 
+def test_opening_a_name_that_no_app_has_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".string/users/default/packages/notes").mkdir(parents=True)
+    assert main("sandbox", ["open", "notes"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main("sandbox", ["open", "notse"]) == 0
+    assert "stringd sandbox close notse" in capsys.readouterr().err
+
+
 def test_closing_what_is_not_open_fails_and_says_where_to_look(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

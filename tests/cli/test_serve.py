@@ -53,6 +53,7 @@ def test_the_welcome_workspace_is_ready_to_try(tmp_path: Path) -> None:
     said = "".join(daemon.output)
     assert f"STRINGD_PORT={daemon.port} " in said
     assert "Try, in another terminal:" in said
+    assert f"in a browser: http://127.0.0.1:{daemon.port}/\n" in said
     with daemon:
         assert (home / "welcome.md").read_text(encoding="utf-8") == "mine now"
 

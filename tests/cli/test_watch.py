@@ -56,7 +56,8 @@ def test_without_a_daemon_it_says_so_and_fails() -> None:
     with watch(free_port()) as watching:
         _, said = watching.communicate(timeout=WAIT_SECONDS)
     assert watching.returncode == 1
-    assert said.startswith("stringd: ")
+    assert said.startswith("stringd: no stringd answers on port ")
+    assert "stringd up" in said
 
 
 def test_a_kind_that_is_not_one_is_refused_with_the_list(daemon: Daemon) -> None:

@@ -10,10 +10,10 @@ from stringd.client.daemon import UsageError, health, parse_port, port_from_envi
 from stringd.client.http import TransportError
 
 _ABOUT = {
-    "up": "Start the daemon in the background and wait until it answers. Its state lives in "
+    "up": "Start the daemon in the background and wait until it answers. Its state is in "
     "~/.string/daemon unless STRINGD_DATA_DIR is set.",
     "down": "Stop the daemon: running commands get a moment to finish.",
-    "status": "Tell whether the daemon runs. Exit code 1 when it does not.",
+    "status": "Say whether the daemon is running. Exit code 1 when it is not.",
 }
 
 

@@ -4,8 +4,10 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from stringd.cli.streams import visible
+from stringd.runtime.settings import PACKAGES
 from stringd.system.open_apps import OpenApps, OpenAppsError
 
 
@@ -25,7 +27,15 @@ def main(name: str, argv: Sequence[str]) -> int:
     except OpenAppsError as error:
         return _fail(str(error))
     _show(names, as_json=args.json)
+    if args.what == "open" and not _is_installed(args.app):
+        note = f"no app called {args.app} is installed in ~/.string; check the name"
+        print(visible(f"stringd: {note}, or: stringd sandbox close {args.app}"), file=sys.stderr)
     return 0
+
+
+def _is_installed(app: str) -> bool:
+    homes = Path("~/.string/users").expanduser()
+    return homes.is_dir() and any((each / PACKAGES / app).is_dir() for each in homes.iterdir())
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

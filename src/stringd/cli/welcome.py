@@ -52,7 +52,8 @@ def prepare(app: App, settings: DaemonSettings) -> str:
         f"  {string} file:main /info\n"
         f"  {string} file:main '/open welcome.md'\n"
         f"  {string} file:main\n"
-        f"  curl http://127.0.0.1:{settings.port}/health\n\n"
+        f"  curl http://127.0.0.1:{settings.port}/health\n"
+        f"and in a browser: http://127.0.0.1:{settings.port}/\n\n"
         "Ctrl-C stops the daemon."
     )
 

@@ -35,8 +35,13 @@ def follow(port: int, types: str = "", after: str = "") -> Iterator[dict[str, An
             for piece in pieces:
                 for _, data in reader.feed(piece):
                     yield json.loads(data)
+        except ConnectionRefusedError as error:
+            raise TransportError(
+                f"no stringd answers on port {port}: start it with `stringd up`"
+            ) from error
         except OSError as error:
-            raise TransportError(f"stringd on port {port}: {error}") from error
+            reason = error.strerror or error
+            raise TransportError(f"stringd on port {port}: {reason}") from error
     raise TransportError(f"stringd on port {port} ended the feed")
 
 

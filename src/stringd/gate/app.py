@@ -185,7 +185,7 @@ class _Gate:
         self._tell(
             line(f"stringd gate {__version__}", Style.BOLD),
             line(f"Listening on {settings.socket}"),
-            line(f"Audit log    {settings.data_dir / FILE_NAME}, {self._audit.head.seq} records"),
+            line(f"Audit log    {settings.data_dir / FILE_NAME}, {_counted(self._audit.head.seq)}"),
             *self._warnings(),
             line("Questions appear here: y approves, Ctrl-C ends the gate.", Style.DIM),
         )
@@ -213,6 +213,10 @@ def _refuse_tracing() -> None:
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _counted(records: int) -> str:
+    return "1 record" if records == 1 else f"{records} records"
 
 
 def _prompt_settings(settings: Settings) -> PromptSettings:

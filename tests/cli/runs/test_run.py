@@ -231,7 +231,10 @@ def test_a_run_is_deleted(daemon: Daemon) -> None:
     deleted = stringd(daemon, "runs", "delete", "gone", "--json")
     assert (deleted.returncode, json.loads(deleted.stdout)) == (0, {"deleted": "gone"})
     again = stringd(daemon, "runs", "delete", "gone")
-    assert (again.returncode, again.stderr) == (1, "stringd: Run not found: gone\n")
+    assert (again.returncode, again.stderr) == (
+        1,
+        "stringd: Run not found: gone; stringd runs lists those there are\n",
+    )
 
 
 def test_strategies_lists_and_checks(daemon: Daemon) -> None:

@@ -17,7 +17,7 @@ from stringd.client.daemon import (
     start,
 )
 from stringd.client.http import TransportError
-from stringd.client.runs import RunsError
+from stringd.client.runs import RequestFailedError, RunsError
 
 
 def add_port(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,12 @@ def run_async(work: Coroutine[Any, Any, int]) -> int:
         with asyncio.Runner() as runner:
             return runner.run(work)
     except (RunsError, UsageError) as error:
-        return fail(error)
+        way_on = "; stringd runs lists those there are" if _is_missing_run(error) else ""
+        return fail(f"{error}{way_on}")
+
+
+def _is_missing_run(error: Exception) -> bool:
+    return isinstance(error, RequestFailedError) and str(error).startswith("Run not found:")
 
 
 def on_interrupt(task: "asyncio.Task[Any]") -> None:

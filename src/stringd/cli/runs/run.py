@@ -35,7 +35,7 @@ from stringd.wire.runs.types import McpServerStatus
 _EPILOG = """\
 While it runs, a line you type steers the run: the agent at work sees it before its next step, else
 the next agent does. When an agent asks, the line is your answer. Ctrl-C stops the run, Ctrl-D
-leaves it to itself.
+ends the view and lets the run continue.
 
 exit code: 0 completed, 1 failed, 3 stopped by someone else, 4 left, 130 stopped by Ctrl-C
 """

@@ -62,7 +62,7 @@ export function Status({ keys }) {
   const last = figures.value.at(-1);
   return html`<footer class="status" aria-label="Daemon">
     <span>${location.host}</span>
-    ${last && html`<span>${last.requestsPerSecond} req/s</span><span>queue ${last.queued}</span><span>${Math.round(last.memoryBytes / 1e6)} MB</span><span>${last.shells} shells</span><span class=${last.errors ? "bad" : ""}>${last.errors} errors</span>`}
+    ${last && html`<span>${last.requestsPerSecond} req/s</span><span>queue ${last.queued}</span><span>${Math.round(last.memoryBytes / 1e6)} MB</span><span>shells ${last.shells}</span><span class=${last.errors ? "bad" : ""}>errors ${last.errors}</span>`}
     <span class="keys" aria-hidden="true">${keys.map(([key, what]) => html`<span><b>${key}</b> ${what}</span>`)}</span>
   </footer>`;
 }

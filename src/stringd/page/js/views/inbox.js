@@ -175,7 +175,7 @@ function GoingOn() {
       ${recent(documents).map((topic) => html`<${TopicRow} key=${topic.user + topic.topic} topic=${topic} />`)}</section>
     <section class="section"><h2>Shells <span class="quiet">${shells.length}</span></h2>
       ${recent(shells).map((topic) => html`<${TopicRow} key=${topic.user + topic.topic} topic=${topic} />`)}</section>
-    <section class="section"><h2>Is it well <a class="end" href=${to("health")}>Health</a></h2><${Figures} /></section>`;
+    <section class="section"><h2>How the daemon is <a class="end" href=${to("health")}>Health</a></h2><${Figures} /></section>`;
 }
 
 /** @param {any[]} topics */
