@@ -47,6 +47,8 @@ def test_output_is_streamed_while_the_command_runs_and_it_takes_what_is_typed(us
         began = stream.until("began")
         assert stream.until("printed")["text"] == "name? "
         running = look(user)["shell"]
+        health = request(user.port, "GET", "/overview").json["health"]
+        assert [user.id, TOPIC] in health["busyShells"]
         assert running["busy"]
         assert running["waitsForInput"]
         assert running["secondsLeft"] > 0
@@ -54,6 +56,8 @@ def test_output_is_streamed_while_the_command_runs_and_it_takes_what_is_typed(us
         assert stream.until("printed", text="hello Ada\n")
         assert stream.until("ended")["number"] == began["number"]
         assert [each["kind"] for each in stream.seen].count("began") == 1
+        health = request(user.port, "GET", "/overview").json["health"]
+        assert [user.id, TOPIC] not in health["busyShells"]
 
 
 def test_a_shell_that_runs_away_is_interrupted_and_the_stream_says_so(user: User) -> None:

@@ -151,6 +151,8 @@ class DaemonHealth(FeedEvent, tag="daemon.health"):
     errors: int
     readers: int
     loop_delay_ms: float
+    busy_shells: list[tuple[str, str]] = []
+    """User and topic of shells whose command runs, whether or not somebody waits for its reply."""
 
 
 class FeedMissed(FeedEvent, tag="feed.missed"):

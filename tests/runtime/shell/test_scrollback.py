@@ -36,6 +36,20 @@ async def test_the_oldest_goes_and_a_reader_is_told() -> None:
     assert kept.read(4).events == [Printed(text="4...")]
 
 
+async def test_the_command_that_runs_is_known_however_much_it_prints() -> None:
+    kept = Scrollback(limit=300)
+    kept.began("yes", "/", "")
+    for _ in range(100):
+        kept.printed(b"y\n" * 20)
+    missed, began, again, printed = kept.read().events
+    assert (missed, again) == (Missed(), Missed())
+    assert isinstance(began, TerminalBegan)
+    assert isinstance(printed, Printed)
+    assert TerminalBegan not in map(type, kept.read(1).events)
+    kept.ended(130, "/")
+    assert TerminalBegan not in map(type, kept.read().events)
+
+
 async def test_one_piece_larger_than_everything_is_cut_to_its_end() -> None:
     kept = Scrollback(limit=10)
     kept.printed(b"x" * 100 + b"the end")

@@ -65,6 +65,7 @@ async function look() {
   batch(() => {
     daemon.value = { version: seen.version, pid: seen.pid };
     topics.value = new Map(seen.topics.map((/** @type {any} */ each) => [topicKey(each), each]));
+    markBusy(topics.value, seen.health);
     runs.value = new Map(seen.runs.map((/** @type {any} */ each) => [each.runId, each]));
     waiting.value = new Map(seen.waiting.map((/** @type {any} */ each) => [promptKey(each), each]));
     gate.value = new Map(seen.gate.map((/** @type {any} */ each) => [each.requestId, each]));
@@ -181,8 +182,15 @@ function change(next, event) {
       break;
     case "daemon.health":
       figures.value = [...figures.value, event].slice(-KEPT_FIGURES);
+      markBusy(next.topics, event);
       break;
   }
+}
+
+/** A command may live on in its shell after its reply; only the daemon's look tells. @param {Map<string, any>} known @param {any} health */
+function markBusy(known, health) {
+  const busy = new Set((health.busyShells ?? []).map((/** @type {[string, string]} */ [user, topic]) => topicKey({ user, topic })));
+  for (const [key, each] of known) if (each.type === "bash" && Boolean(each.busy) !== busy.has(key)) known.set(key, { ...each, busy: busy.has(key) });
 }
 
 /** @param {any} next @param {FeedEvent} event */

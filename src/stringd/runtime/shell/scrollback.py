@@ -48,6 +48,8 @@ class Scrollback:
         self._size = 0
         self._commands = 0
         self._began = 0.0
+        self._running: tuple[int, TerminalBegan] | None = None
+        """The command that runs and its place: known however much it prints."""
         self._decoder = _UTF8("replace")
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -57,11 +59,11 @@ class Scrollback:
         self._began = monotonic()
         self._decoder.reset()
         shown = text if len(text) <= COMMAND_CHARACTERS else f"{text[:COMMAND_CHARACTERS]}…"
-        self._add(
-            TerminalBegan(
-                number=self._commands, text=shown, directory=directory, by=by, ts=timestamp()
-            )
+        event = TerminalBegan(
+            number=self._commands, text=shown, directory=directory, by=by, ts=timestamp()
         )
+        self._running = (self.number + 1, event)
+        self._add(event)
 
     def printed(self, data: bytes) -> None:
         """Something reached the terminal."""
@@ -71,6 +73,7 @@ class Scrollback:
 
     def ended(self, status: int, directory: str) -> None:
         """The command that began last is over."""
+        self._running = None
         spent = round((monotonic() - self._began) * 1000, 1)
         self._add(
             TerminalEnded(number=self._commands, status=status, directory=directory, ms=spent)
@@ -80,12 +83,15 @@ class Scrollback:
         """Forget everything; readers hear of it."""
         self._events.clear()
         self._size = 0
+        self._running = None
         self._add(Cleared())
 
     def read(self, after: int = 0) -> Shown:
         """What came after a position. A text is as long as all that is kept at most."""
         oldest = self.number - len(self._events)
         events: list[ShownEvent] = [Missed()] if after < oldest else []
+        if self._running is not None and after < self._running[0] <= oldest:
+            events += [self._running[1], Missed()]
         pieces: list[str] = []
         skipped = max(0, after - oldest)
         for index, event in enumerate(self._events):

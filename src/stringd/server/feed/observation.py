@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from stringd import __version__
+from stringd.runtime.shell.shell import Shell
 from stringd.server.feed.gate import GateWatch
 from stringd.server.feed.ring import Feed
 from stringd.server.feed.topics import TopicWatch
@@ -109,6 +110,9 @@ class Observation:
             errors=self.errors,
             readers=self.feed.readers,
             loop_delay_ms=self._delay_ms,
+            busy_shells=[
+                (slot.user_id, slot.topic.canonical) for slot in slots if _is_busy_shell(slot)
+            ],
         )
 
     def _listened(self, anybody: bool) -> None:
@@ -159,6 +163,11 @@ class Observation:
 def _is_live_shell(slot: "Slot") -> bool:
     running = slot.session.running if slot.session else None
     return slot.topic.type == "bash" and running is not None and not running.ended
+
+
+def _is_busy_shell(slot: "Slot") -> bool:
+    running = slot.session.running if slot.session else None
+    return isinstance(running, Shell) and running.busy
 
 
 def _memory() -> int:

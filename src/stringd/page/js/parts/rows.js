@@ -31,12 +31,13 @@ export function RunRow({ run }) {
 /** @param {{ topic: any }} props */
 export function TopicRow({ topic }) {
   const running = topic.running?.at(-1);
-  const failed = topic.last && !topic.last.ok && !running;
-  const mark = running ? "working" : failed ? "failed" : "idle";
+  const works = Boolean(running) || topic.busy;
+  const failed = topic.last && !topic.last.ok && !works;
+  const mark = works ? "working" : failed ? "failed" : "idle";
   return html`<a class="row topic" href=${to("topic", topic.user, topic.topic)}>
-    <${Mark} of=${mark} say=${running ? undefined : failed ? "failed" : "idle"} />
+    <${Mark} of=${mark} say=${works ? undefined : failed ? "failed" : "idle"} />
     <span class="mono cut">${shown(topic.topic)}</span>
     <span class=${`cut${topic.type === "bash" ? " mono" : ""}`}>${running ? firstLine(running.command) : topic.last ? firstLine(topic.last.command) : shown(topic.title || topic.detail)}${failed ? html` <span class="bad">${topic.last.code}</span>` : ""}</span>
-    <span class="age">${running ? html`<b>working</b>` : topic.last?.ts ? html`<${Age} at=${topic.last.ts} />` : ""}</span>
+    <span class="age">${works ? html`<b>working</b>` : topic.last?.ts ? html`<${Age} at=${topic.last.ts} />` : ""}</span>
   </a>`;
 }

@@ -16,6 +16,7 @@ export function topicState(topic) {
     const wait = topic.queued ? `, ${topic.queued} wait` : "";
     return ["working", `working${Number.isNaN(since) ? "" : ` ${clock(now.value - since)}`}${wait}`];
   }
+  if (topic.busy) return ["working", "working"];
   return topic.last && !topic.last.ok ? ["failed", "failed"] : ["idle", ""];
 }
 

@@ -10,7 +10,7 @@ import { Age } from "../time.js";
 
 const FILTERS = /** @type {[string, (topic: any) => boolean][]} */ ([
   ["All", () => true],
-  ["Working", (topic) => topic.executing],
+  ["Working", (topic) => topicState(topic)[0] === "working"],
   ["Shells", (topic) => topic.type === "bash"],
   ["Failed", (topic) => topicState(topic)[0] === "failed"],
 ]);
