@@ -1,6 +1,6 @@
 /** One topic as it is now: looked at once, then again when the feed says that something happened in it. */
 import { effect, useEffect, useRef, useState } from "./html.js";
-import { link, listen } from "./feed.js";
+import { link, listen, topicKey, topics } from "./feed.js";
 import { Terminal } from "./terminal.js";
 
 const PAUSE_MS = 120;
@@ -23,6 +23,10 @@ export function useTopic(user, topic) {
     setProblem("");
     const look = async () => {
       if (looking) return void (wanted = true);
+      if (link.value === "live" && !topics.value.has(topicKey({ user, topic }))) {
+        setView(null);
+        return setProblem("It is not open.");
+      }
       looking = true;
       wanted = false;
       try {

@@ -1,5 +1,5 @@
 /** A bash topic as a live terminal one can type into. */
-import { html, useEffect, useRef, useState } from "../html.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { exec, parts } from "../exec.js";
 import { offer } from "../keys.js";
 import { Mark } from "../parts/mark.js";
@@ -8,6 +8,8 @@ import { query, setQuery } from "../route.js";
 import { firstLine, shown } from "../text.js";
 import { clock, now, took } from "../time.js";
 import { useTerminal } from "../topic_watch.js";
+
+const QUIET_MS = 400;
 
 /** @param {{ user: string, topic: string, view: any, refresh: () => void }} props */
 export function Shell({ user, topic, view, refresh }) {
@@ -55,14 +57,23 @@ function shorter(place, view) {
 function Head({ topic, view, running, busy, send, home }) {
   const [asking, setAsking] = useState(/** @type {"" | "interrupt" | "kill"} */ (""));
   const harmless = useRef(/** @type {HTMLButtonElement | null} */ (null));
-  useEffect(() => harmless.current?.focus(), [asking]);
+  const asked = useRef(0);
+  useLayoutEffect(() => {
+    asked.current = performance.now();
+    harmless.current?.focus();
+  }, [asking]);
   useEffect(() => { if (!busy) setAsking(""); }, [busy]);
   const looked = useRef({ view, at: now.value });
   if (looked.current.view !== view) looked.current = { view, at: Date.now() };
   const left = view.shell.secondsLeft === null ? null : Math.max(0, Math.round(view.shell.secondsLeft - (now.value - looked.current.at) / 1000));
   const waits = busy && view.shell.waitsForInput;
   /** @param {string} line */
-  const go = (line) => { setAsking(""); send(line); };
+  const go = (line) => {
+    // The second half of a double click is not an answer.
+    if (performance.now() - asked.current < QUIET_MS) return;
+    setAsking("");
+    send(line);
+  };
   return html`<header class="sub topic-head"><h1>${shown(topic)}</h1>
     <${Mark} of=${busy ? "working" : "idle"} /><span>${busy ? html`working ${running ? clock(now.value - running.at) : ""}${waits ? ", waits for input" : ""}` : view.shell.alive ? "idle" : "no shell yet"}</span>
     <code class="cut quiet">${shown(home(view.shell.directory))}</code>

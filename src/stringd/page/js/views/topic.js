@@ -32,14 +32,17 @@ function NotOpen({ user, topic, refresh }) {
     <ul><li><button class="button yes" onClick=${open}>Open it</button></li><li><a class="button" href=${to("topics")}>All topics</a></li></ul>${failed && html`<p class="bad" role="alert">${shown(failed)}</p>`}</div></section>`;
 }
 
+/** Two clocks of one machine, and the way between them. */
+const SLACK_MS = 500;
+
 /** Commands of the topic, others' from the feed and one's own with their replies. @param {string} user @param {string} topic @param {() => void} refresh */
 function useCommands(user, topic, refresh) {
   const [own, setOwn] = useState(/** @type {Entry[]} */ ([]));
   const told = events.value;
   const entries = useMemo(() => {
-    const unheard = own.map((each) => each.command);
+    const unheard = [...own];
     const others = told.filter((each) => each.kind === "topic.done" && each.user === user && each.topic === topic).slice(-30).map(heard).filter((each) => {
-      const mine = /^Mozilla\//.test(each.by) ? unheard.findIndex((command) => command.startsWith(each.command.replace(/(\.\.\.|…)$/, "").trim())) : -1;
+      const mine = /^Mozilla\//.test(each.by) ? unheard.findIndex((mine) => each.at >= mine.at - SLACK_MS && mine.command.startsWith(each.command.replace(/(\.\.\.|…)$/, "").trim())) : -1;
       if (mine >= 0) unheard.splice(mine, 1);
       return mine < 0;
     });
