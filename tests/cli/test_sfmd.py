@@ -67,7 +67,10 @@ def test_validation_fails_on_any_finding(place: Path, capsys: pytest.CaptureFixt
 def test_shortcuts_nobody_defines_are_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, menu = place / "page.md", place / "menu.md"
     page.write_text("[!nav:m](menu.md)\n[Go][@go] [Home][@m.home]\n", encoding="utf-8")
-    assert main(["sfmd", "validate", str(page)]) == 0
+    assert main(["sfmd", "validate", str(page)]) == 1
+    said = capsys.readouterr().out
+    assert f"{page}: MISSING_MENU: the menu m is not there: menu.md\n" in said
+    assert "Unknown shortcut @go" in said
     menu.write_text("[@home Home](home.md)\n", encoding="utf-8")
     assert main(["sfmd", "validate", str(page)]) == 1
     assert capsys.readouterr().out == (
@@ -136,3 +139,46 @@ def test_it_has_a_command_of_its_own(
     monkeypatch.setattr("sys.argv", ["sfmd", "extract", str(place / "doc.md"), "#own"])
     assert sfmd() == 0
     assert capsys.readouterr().out == "own\n"
+
+
+BROKEN = """---
+title: "never closed
+name: x
+---
+# A
+
+[!menu:nav](nav.md)
+
+[Docs][@nowhere]
+
+```act.get
+GET https://h.test/{idd}
+  id: string
+```
+
+```act.get.response
+for: items
+{Response.body.name
+end:
+for: x in Response.body.items
+{x}
+```
+"""
+
+
+def test_17_one_pass_finds_what_authors_break(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(BROKEN)
+    assert main(["sfmd", "validate", str(page)]) == 1
+    said = capsys.readouterr().out
+    for found in (
+        "INVALID_FRONTMATTER",
+        "MISSING_MENU: the menu nav is not there: nav.md",
+        "Line 12: UNKNOWN_FIELD: act.get: no field defines {idd}; its fields are id",
+        "Line 17: LOOP_WITHOUT_LIST: act.get.response: write a loop as for: item in",
+        "Line 18: UNCLOSED_VALUE: act.get.response: {Response… needs a closing }",
+        "Line 20: LOOP_WITHOUT_END: act.get.response: for: without an end:",
+    ):
+        assert found in said, found

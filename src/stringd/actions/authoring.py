@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 
 from stringd.actions.command_line import unsafe_holes
+from stringd.actions.template_mistakes import template_mistakes
 from stringd.documents import Document
 from stringd.documents.action_blocks import action_info
 from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
 
 
 def action_diagnostics(document: Document) -> tuple[Diagnostic, ...]:
-    """The holes that calls would be refused for, with the lines of their commands."""
-    return diagnose(document.source, _unsafe(document))
+    """The holes that calls would be refused for, and what they would pass over in silence."""
+    return diagnose(document.source, (*_unsafe(document), *template_mistakes(document)))
 
 
 def _unsafe(document: Document) -> Iterator[Finding]:

@@ -101,8 +101,13 @@ def _problems(path: Path) -> Iterator[str]:
     document = parse(_read(path))
     yield from map(str, sorted((*author_diagnostics(document), *action_diagnostics(document))))
     files = {name: path.parent / file for name, file in document.menus.items()}
-    if all(file.is_file() for file in files.values()):
-        menus = [parse_menu(name, _read(file), file.as_posix()) for name, file in files.items()]
+    local = {name: file for name, file in files.items() if "://" not in document.menus[name]}
+    for name, file in local.items():
+        if not file.is_file():
+            yield f"MISSING_MENU: the menu {name} is not there: {document.menus[name]}"
+    if len(local) == len(files):
+        there = {name: file for name, file in local.items() if file.is_file()}
+        menus = [parse_menu(name, _read(file), file.as_posix()) for name, file in there.items()]
         yield from document.warnings(menus)[len(document.diagnostics) :]
 
 

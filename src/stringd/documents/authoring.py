@@ -11,11 +11,17 @@ from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
 from stringd.documents.document import Document
 from stringd.documents.edits import append_text
 from stringd.documents.scan import newline_of
+from stringd.formats.front_matter import header_bounds
+from stringd.formats.places import SourceSyntaxError
+from stringd.formats.yaml12 import parse_yaml
 
 
 def author_diagnostics(document: Document) -> tuple[Diagnostic, ...]:
     """What parsing reports, and names that stand for two things or for none, in document order."""
-    found = diagnose(document.source, (*_named_twice(document), *_named_in_vain(document)))
+    found = diagnose(
+        document.source,
+        (*_broken_header(document), *_named_twice(document), *_named_in_vain(document)),
+    )
     return tuple(sorted((*document.diagnostics, *found)))
 
 
@@ -31,6 +37,18 @@ def with_includes(source: str, names: Iterable[str]) -> str:
     for name in names:
         source = append_text(source, f"[!include:{name}](){newline}")
     return source
+
+
+def _broken_header(document: Document) -> Iterator[Finding]:
+    """Reading is lenient: what is not YAML in a header is passed over, so its author is told."""
+    start, end, _ = header_bounds(document.source)
+    text = document.source[start:end]
+    try:
+        parse_yaml(text)
+    except SourceSyntaxError as error:
+        lines = text.split("\n")[: error.place.line - 1] if error.place else []
+        at = min(start + sum(len(line) + 1 for line in lines), max(end - 1, start))
+        yield Finding(at, "INVALID_FRONTMATTER", error.problem)
 
 
 def _named_twice(document: Document) -> Iterator[Finding]:
