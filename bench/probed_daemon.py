@@ -1,7 +1,9 @@
-"""A daemon with a thread that measures how long its event loop was busy without a pause.
+"""A daemon that measures how late its event loop comes to what it planned.
 
-Processor time of the loop's thread is measured, so what else the machine does hardly counts.
-SIGUSR1 prints the longest stretch since the last time, in milliseconds.
+A loop that is busy is late, and so is one that waits for the interpreter's lock while another
+thread holds it. Time in which its thread could run and the machine ran something else is not
+counted.
+SIGUSR1 prints the longest delay since the last time, in milliseconds.
 """
 
 import asyncio
@@ -18,26 +20,38 @@ TICK_SECONDS = 0.005
 
 
 class Probe:
-    """Asks the loop again and again to say that it is there."""
+    """Plans to run again and again, and notes how late it does."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._clock = time.pthread_getcpuclockid(threading.get_ident())
+        path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
+        self._schedule = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._longest = 0.0
         self._loop.add_signal_handler(signal.SIGUSR1, self._report)
-        threading.Thread(target=self._watch, daemon=True).start()
+        self._plan()
 
-    def _watch(self) -> None:
-        answered = threading.Event()
-        while True:
-            answered.clear()
-            asked = time.clock_gettime(self._clock)
-            self._loop.call_soon_threadsafe(answered.set)
-            answered.wait()
-            self._longest = max(self._longest, time.clock_gettime(self._clock) - asked)
-            time.sleep(TICK_SECONDS)
+    def _plan(self) -> None:
+        self._queued = self._queued_seconds()
+        self._planned = time.monotonic() + TICK_SECONDS
+        self._loop.call_later(TICK_SECONDS, self._run)
+
+    def _run(self) -> None:
+        self._note()
+        self._plan()
+
+    def _note(self) -> None:
+        late = time.monotonic() - self._planned
+        self._longest = max(self._longest, late - (self._queued_seconds() - self._queued))
+
+    def _queued_seconds(self) -> float:
+        """How long the loop's thread has waited for a processor, since it exists."""
+        return int(os.pread(self._schedule, 100, 0).split()[1]) / 1e9
 
     def _report(self) -> None:
+        # The signal may be handled before what is late by now, which then counts here only.
+        self._note()
+        self._queued = self._queued_seconds()
+        self._planned = max(self._planned, time.monotonic())
         longest, self._longest = self._longest, 0.0
         print(f"{longest * 1e3:.1f}", flush=True)
 
