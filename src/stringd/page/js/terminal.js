@@ -12,6 +12,10 @@ const KEPT_COMMANDS = 200;
 const LONGEST_LINE = 4_000;
 const [END, TEXT, INCOMPLETE, COLOURS, LINKED] = [0, 1, 2, 5, 6];
 
+/** Window titles and the like, and what a terminal does not show. */
+const TITLES = /\x1b\][^\x07\x1b\n]{0,4096}(?:\x07|\x1b\\)/g;
+const UNSHOWN = /[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]/g;
+
 export class Terminal {
   constructor() {
     /** @type {Command[]} */ this.commands = [];
@@ -72,7 +76,7 @@ export class Terminal {
     const last = this.commands.at(-1);
     const command = last && (last.status === null || last.number === 0) ? last : this.#add({});
     command.version = this.version;
-    this.#parser.append_buffer(text);
+    this.#parser.append_buffer(text.replace(TITLES, "").replace(UNSHOWN, ""));
     for (;;) {
       const packet = this.#parser.get_next_packet();
       if (packet.kind === END || packet.kind === INCOMPLETE) break;

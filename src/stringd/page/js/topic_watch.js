@@ -23,7 +23,9 @@ export function useTopic(user, topic) {
     setProblem("");
     const look = async () => {
       if (looking) return void (wanted = true);
-      if (link.value === "live" && !topics.value.has(topicKey({ user, topic }))) {
+      // Before the feed is there nobody knows which topics are open; once it is, this runs again.
+      if (link.value !== "live") return;
+      if (!topics.value.has(topicKey({ user, topic }))) {
         setView(null);
         return setProblem("It is not open.");
       }
@@ -46,7 +48,6 @@ export function useTopic(user, topic) {
       if (!timer) timer = setTimeout(() => { timer = 0; look(); }, PAUSE_MS);
     };
     again.current = soon;
-    look();
     const unheard = listen((event) => event.user === user && event.topic === topic && soon());
     const unlinked = effect(() => { if (link.value === "live") soon(); });
     return () => {

@@ -37,7 +37,7 @@ function Ran({ of: command, home }) {
   const hidden = whole ? 0 : lines.length - most;
   const [head, tail] = hidden > 0 ? (live ? [[], lines.slice(-LIVE)] : [lines.slice(0, FIRST), lines.slice(-LAST)]) : [lines, []];
   return html`<article class="ran" id=${`ran-${command.number}`}>
-    ${command.number > 0 && html`<header><code><span class="quiet">${shown(home(command.directory))} $</span> <b>${shown(command.text)}</b></code><span class="quiet"><${Spent} of=${command} /></span></header>`}
+    ${command.number > 0 && html`<header><code><span class="quiet">${shown(home(command.directory))} $</span> <b>${shown(command.text)}</b></code><span class="quiet"><${Spent} of=${command} status=${command.status} /></span></header>`}
     ${command.number === 0 && html`<header class="quiet">in the background</header>`}
     <pre>${command.lost && html`<span class="quiet">[earlier lines are not kept]${"\n"}</span>`}${head.map(row)}${hidden > 0 && html`<button class="quiet" onClick=${() => setWhole(true)}>[${hidden} lines not shown]</button>${"\n"}`}${tail.map(row)}${live && command.number > 0 && html`<span class="caret" aria-hidden="true"></span>`}</pre>
     ${!live && html`<p class="exit quiet">exit <span class=${command.status ? "bad" : ""}>${command.status}</span>${lines.length ? "" : ", no output"}</p>`}
@@ -47,9 +47,9 @@ function Ran({ of: command, home }) {
 /** @param {import("../terminal.js").Line} line */
 const row = (line) => html`<span key=${line.id}>${line.pieces.map((each) => (each.name ? html`<span class=${each.name}>${shown(each.text)}</span>` : shown(each.text)))}${"\n"}</span>`;
 
-/** @param {{ of: Command }} props */
-function Spent({ of: command }) {
-  return html`${shown(clientName(command.by))}, ${command.status === null ? clock(now.value - command.at) : took(command.ms)}`;
+/** @param {{ of: Command, status: number | null }} props */
+function Spent({ of: command, status }) {
+  return html`${shown(clientName(command.by))}, ${status === null ? clock(now.value - command.at) : took(command.ms)}`;
 }
 
 const KEYS = [["Tab", "tab"], ["Esc", "escape"], ["Up", "up"], ["Down", "down"], ["Ctrl-D", "ctrl-d"]];
