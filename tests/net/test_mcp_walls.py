@@ -72,6 +72,26 @@ def test_an_open_server_has_no_walls(base: Path) -> None:
     assert "CANARY" in output(base, Level.OPEN, owned=True)
 
 
+def test_a_program_beside_the_server_is_found_from_its_directory(base: Path) -> None:
+    program = base / "work/bin/server"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho started\n", "utf-8")
+    program.chmod(0o755)
+    walls = ServerWalls(Level.WORKSPACE, (base / "work",))
+    environment = {"PATH": "/usr/bin:/bin"}
+    started = enclosed_server(walls, ("bin/server",), environment, base / "work")
+    done = subprocess.run(
+        started.argv,
+        env=started.environment,
+        cwd=base / "work",
+        capture_output=True,
+        text=True,
+        timeout=WAIT_SECONDS,
+        check=True,
+    )
+    assert done.stdout == "started\n"
+
+
 def test_a_missing_program_is_told_before_the_walls_are_made() -> None:
     with pytest.raises(FileNotFoundError):
         enclosed_server(ServerWalls(Level.WORKSPACE), ("no-such-program",), {})

@@ -171,7 +171,7 @@ class ServerConnection:
         if spec.transport == "stdio":
             directory = _directory(spec)
             started = await asyncio.to_thread(
-                enclosed_server, spec.walls, spec.command, spec.environment
+                enclosed_server, spec.walls, spec.command, spec.environment, directory
             )
             transport = stdio_transport(
                 started.argv,

@@ -31,13 +31,22 @@ class ServerWalls(NamedTuple):
 
 
 def enclosed_server(
-    walls: ServerWalls | None, command: Sequence[str], environment: Mapping[str, str]
+    walls: ServerWalls | None,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    directory: str | os.PathLike[str] | None = None,
 ) -> Enclosed:
-    """What to start; blocks for a while. Raises `FileNotFoundError`, `SandboxError`."""
+    """What to start in a directory; blocks for a while. Raises `FileNotFoundError`,
+    `SandboxError`.
+    """
     if walls is None or walls.level is Level.OPEN or isinstance(available(), Nothing):
         return Enclosed(list(command), dict(environment))
     path = environment.get("PATH") or os.environ.get("PATH", os.defpath)
-    program = shutil.which(command[0], path=path)
+    # A program with a slash in its name is found from where the server will run.
+    first = (
+        str(Path.cwd().joinpath(directory or "", command[0])) if "/" in command[0] else command[0]
+    )
+    program = shutil.which(first, path=path)
     if program is None:
         # The walls start all the same; only what they print would tell.
         raise FileNotFoundError(command[0])
