@@ -117,6 +117,11 @@ async def test_many_who_follow_a_run_without_reading_leave_it_well(tmp_path: Pat
                 assert await read_to_the_end(client) > MEGABYTES * len(PIECE)
                 took = time.monotonic() - began
                 assert await is_well(daemon)
+            with ExitStack() as stack:
+                for _ in range(SILENT):
+                    stack.enter_context(silent(daemon.port, getter("/runs/r/events.jsonl")))
+                log = await asyncio.to_thread(request, daemon.port, "GET", "/runs/r/events.jsonl")
+                assert json.loads(log.body.splitlines()[-1])["type"] == "strategy_completed"
         watching.cancel()
         await settled(daemon, memory, files)
         after = resident(daemon)

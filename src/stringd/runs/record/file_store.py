@@ -321,7 +321,10 @@ def _tail(path: str) -> list[bytes]:
 def _lines(path: str) -> Iterator[bytes]:
     try:
         with open(path, "rb") as file:
-            yield from (line.rstrip(b"\n") for line in file)
+            for line in file:
+                # Not both: a reader may take its time, and a line may be a megabyte.
+                line = line.rstrip(b"\n")
+                yield line
     except FileNotFoundError:
         return
     except OSError as error:

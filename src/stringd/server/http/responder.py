@@ -230,6 +230,8 @@ class Responder(RequestReader):
     async def write(self, data: bytes) -> None:
         """A piece of a streamed body; returns when the peer has room for the next."""
         self._write_piece(data)
+        # The transport has its own; what waits long is not held twice.
+        del data
         self._last_activity = self._loop.time()
         if self._write_paused and not self._closed:
             self._room = self._loop.create_future()
