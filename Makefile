@@ -14,7 +14,7 @@ ROOM ?=
 unexport PYTHONDONTWRITEBYTECODE
 ROUNDS ?= 10
 
-.PHONY: run test quick check format bench soak stress docs vendor picture lock hooks clean
+.PHONY: run test quick check format bench soak stress docs vendor picture screenshots lock hooks clean
 
 run: $(VENV)/.run
 	@$(BIN)/stringd serve --welcome
@@ -31,6 +31,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@python3 scripts/page_types.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format $(SOURCES)
@@ -54,6 +55,9 @@ vendor:
 
 picture: $(VENV)/.dev
 	$(BIN)/python docs/picture.py
+
+screenshots: $(VENV)/.dev
+	$(BIN)/python docs/screenshots.py
 
 lock: | $(BIN)/python
 	@$(BIN)/python scripts/lock.py

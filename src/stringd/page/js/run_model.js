@@ -148,7 +148,7 @@ export class RunModel {
       case "tool-result": {
         const call = this.calls.get(event.toolCallId + agent.name);
         this.calls.delete(event.toolCallId + agent.name);
-        if (call) Object.assign(call, { output: event.output, to: at, failed: event.status === "error" });
+        if (call) Object.assign(call, { output: event.output, to: at, failed: event.status === "error" || /^Error \(\w+\): /.test(event.output ?? "") });
         this.#settlePrompts(agent.name);
         this.#span(agent, "model", at, "model");
         return;
