@@ -18,6 +18,7 @@ from stringd.client import (
     RunFailedError,
     UnreachableError,
 )
+from stringd.client.runs import RunsError
 from stringd.wire.runs import encode
 from stringd.wire.runs import messages as m
 from stringd.wire.runs.types import Usage
@@ -289,3 +290,8 @@ async def test_nobody_at_the_port_is_said() -> None:
     with pytest.raises(UnreachableError):
         async with AsyncRuns(free_port()):
             pass
+
+
+async def test_24_outside_async_with_the_error_says_so() -> None:
+    with pytest.raises(RunsError, match="use `async with AsyncRuns"):
+        await AsyncRuns().runs()

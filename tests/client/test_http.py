@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from stringd.client.http import DaemonConnection, TransportError
+from stringd.client.http import DaemonConnection, StringClientError, TransportError
 from tests.requirements import proves
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 
@@ -97,3 +97,13 @@ def test_nobody_there_is_said() -> None:
     said = f"^cannot reach stringd on port {port}: Connection refused$"
     with pytest.raises(TransportError, match=said):
         DaemonConnection(port).request("GET", "/health")
+
+
+def test_24_a_time_out_is_not_called_unreachable_and_is_a_client_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with (
+            DaemonConnection(port, timeout=0.1) as connection,
+            pytest.raises(StringClientError, match="did not answer within 0"),
+        ):
+            connection.request("GET", "/health")

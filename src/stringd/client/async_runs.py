@@ -182,7 +182,9 @@ class AsyncRuns:
         await self.ask(r.DeleteRun(run_id=run_id))
 
     async def ask(self, request: r.ClientMessage) -> m.DaemonMessage:
-        """Send any request and wait for its answer. Raises `RequestFailedError`."""
+        """Send any request and wait for its answer. Raises `RunsError`."""
+        if not hasattr(self, "_client"):
+            raise RunsError("not connected: use `async with AsyncRuns() as runs:`")
         request_id, sent = self._session.ask(request)
         future: asyncio.Future[m.DaemonMessage] = asyncio.get_running_loop().create_future()
         self._answers[request_id] = future

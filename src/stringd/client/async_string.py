@@ -16,7 +16,13 @@ from stringd.client.base import BaseClient, nobody_answers
 from stringd.client.calls import ClientCall
 from stringd.client.daemon import start
 from stringd.client.errors import RequestRefusedError
-from stringd.client.http import BrokenOffError, HttpReply, StrangerError, TransportError
+from stringd.client.http import (
+    BrokenOffError,
+    HttpReply,
+    StrangerError,
+    TransportError,
+    no_answer,
+)
 from stringd.client.identity import make_home
 from stringd.client.values import ExecResult, Health, RegisteredUser, TopicState
 
@@ -157,6 +163,6 @@ class AsyncString(BaseClient[AsyncConnection]):
             async with asyncio.timeout(self._timeout):
                 reply = await connection.request(call)
         except TimeoutError:
-            raise TransportError(f"cannot reach stringd on port {self.port}: timed out") from None
+            raise no_answer(self.port, self._timeout) from None
         self._idle.append(connection)
         return reply

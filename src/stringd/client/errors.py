@@ -1,8 +1,8 @@
 """What the String clients raise.
 
-TransportError          the daemon cannot be reached, or does not speak HTTP
-  StrangerError         another account of this machine has the port; nothing was sent
 StringClientError
+  TransportError        the daemon cannot be reached, does not answer in time or not in HTTP
+    StrangerError       another account of this machine has the port; nothing was sent
   RequestRefusedError   the daemon refused a request about users or topics
   CommandFailed         `ExecResult.unwrap()` of a command that did not succeed
     QueueFull           the topic has no waiting place left; nothing ran
@@ -10,7 +10,7 @@ StringClientError
     StreamIncomplete    the answer broke off; the command may have run
 """
 
-from stringd.client.http import StrangerError, TransportError
+from stringd.client.http import StrangerError, StringClientError, TransportError
 
 __all__ = [
     "CommandFailed",
@@ -22,10 +22,6 @@ __all__ = [
     "StringClientError",
     "TransportError",
 ]
-
-
-class StringClientError(Exception):
-    """Base of what is not a transport failure."""
 
 
 class RequestRefusedError(StringClientError):

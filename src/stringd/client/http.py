@@ -20,8 +20,21 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 
 
-class TransportError(Exception):
-    """The daemon could not be reached, or did not answer in HTTP."""
+class StringClientError(Exception):
+    """Base of everything the String clients raise."""
+
+
+class TransportError(StringClientError):
+    """The daemon could not be reached, did not answer in time, or not in HTTP."""
+
+
+def no_answer(port: int, seconds: float | None) -> TransportError:
+    """For a daemon that took longer than its client waits."""
+    limit = f" within {seconds:g} s" if seconds is not None else ""
+    return TransportError(
+        f"timed out: stringd on port {port} did not answer{limit}; "
+        "what was asked for may have been done"
+    )
 
 
 class StrangerError(TransportError):
@@ -87,6 +100,9 @@ class DaemonConnection:
         try:
             head = encode_head(self.port, method, path, body, headers or {})
             return self._exchange(head + (body or b""))
+        except TimeoutError as error:
+            self.close()
+            raise no_answer(self.port, self.timeout) from error
         except OSError as error:
             self.close()
             reason = error.strerror or str(error) or type(error).__name__
