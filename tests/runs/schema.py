@@ -240,6 +240,7 @@ MESSAGES: dict[str, dict[str, Check]] = {
         "providerId": text,
         "credentialType": one_of("api", "oauth", "custom"),
     },
+    "credential_removed": {"providerId": text, "removed": flag},
     "mcp_server_list": {"servers": items(MCP_SERVER)},
     "trash_list_result": {
         "workspaces": items(fields(cwd=text, entries=items(mapping))),

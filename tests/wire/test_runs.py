@@ -169,7 +169,13 @@ def test_a_refused_frame_echoes_its_request_id_whatever_it_is(request_id: Any) -
 
 def test_the_daemon_knows_exactly_the_protocols_requests_and_some_of_its_own() -> None:
     tags = [kind.__struct_config__.tag for kind in get_args(ClientMessage)]
-    assert tags == [*KNOWN, "get_timeline", "delete_run", "discover_strategies"]
+    assert tags == [
+        *KNOWN,
+        "get_timeline",
+        "delete_run",
+        "remove_credential",
+        "discover_strategies",
+    ]
 
 
 @pytest.mark.parametrize("form", [str, str.encode])

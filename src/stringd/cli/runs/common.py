@@ -1,4 +1,4 @@
-"""What `run`, `runs` and `strategies` share: reaching the daemon, and saying why not."""
+"""What commands about runs share: reaching the daemon, and saying why not."""
 
 import argparse
 import asyncio
@@ -6,6 +6,8 @@ import signal
 import sys
 from collections.abc import Coroutine
 from typing import Any
+
+from msgspec import UNSET
 
 from stringd.cli.streams import visible
 from stringd.client.daemon import (
@@ -17,7 +19,10 @@ from stringd.client.daemon import (
     start,
 )
 from stringd.client.http import TransportError
-from stringd.client.runs import RequestFailedError, RunsError
+from stringd.client.runs import RequestFailedError, RunsClient, RunsError
+from stringd.wire.runs import messages as m
+from stringd.wire.runs import requests as r
+from stringd.wire.runs.catalog import ProviderInfo
 
 
 def add_port(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +65,31 @@ def run_async(work: Coroutine[Any, Any, int]) -> int:
 
 def _is_missing_run(error: Exception) -> bool:
     return isinstance(error, RequestFailedError) and str(error).startswith("Run not found:")
+
+
+def ask_daemon(args: argparse.Namespace, request: r.ClientMessage) -> m.DaemonMessage:
+    """One request, answered; the daemon is started when none runs. Raises `UsageError`."""
+    port = daemon_port(args)
+    ensure_daemon(port)
+
+    async def ask() -> m.DaemonMessage:
+        async with RunsClient(port, person=sys.stdin.isatty()) as client:
+            return await client.ask(request)
+
+    try:
+        return asyncio.run(ask())
+    except RunsError as error:
+        raise UsageError(str(error)) from error
+
+
+def provider_infos(
+    args: argparse.Namespace, *, live: bool = False, only: str | None = None
+) -> list[ProviderInfo]:
+    """The providers the daemon knows. Raises `UsageError`."""
+    answer = ask_daemon(args, r.ListProviders(live=live, provider_id=only or UNSET))
+    found = answer.providers if isinstance(answer, m.ProviderList) else []
+    # A daemon of an earlier version lists all of them whatever it is asked.
+    return [each for each in found if only is None or each.id == only]
 
 
 def on_interrupt(task: "asyncio.Task[Any]") -> None:

@@ -25,6 +25,7 @@ DECISIONS: Final = frozenset(
         requests.UserInput,
         requests.UpdatePolicy,
         requests.SetCredential,
+        requests.RemoveCredential,
     }
 )
 """What the owner decides: not taken from a process that the daemon started."""

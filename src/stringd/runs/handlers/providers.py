@@ -30,12 +30,15 @@ class ProviderHandlers:
             requests.RegisterProvider: self._register_provider,
             requests.UnregisterProvider: self._unregister_provider,
             requests.SetCredential: self._set_credential,
+            requests.RemoveCredential: self._remove_credential,
         }
 
     async def _list_providers(
         self, request: requests.ListProviders, _client: ConnectedClient
     ) -> messages.Message:
-        found = await self._directory.infos(request.scope or None, ask=request.live)
+        found = await self._directory.infos(
+            request.scope or None, ask=request.live, only=request.provider_id or None
+        )
         return messages.ProviderList(providers=found)
 
     async def _available_models(
@@ -69,6 +72,16 @@ class ProviderHandlers:
         return messages.CredentialSet(
             provider_id=request.provider_id, credential_type=request.credential_type
         )
+
+    async def _remove_credential(
+        self, request: requests.RemoveCredential, _client: ConnectedClient
+    ) -> messages.Message:
+        name = request.provider_id
+        try:
+            removed = await asyncio.to_thread(self._directory.remove_credential, name)
+        except VaultError as error:
+            raise RefusedError("INTERNAL_ERROR", str(error)) from None
+        return messages.CredentialRemoved(provider_id=name, removed=removed)
 
 
 def _credential(request: requests.SetCredential) -> Credential:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
-from stringd.runs.errors import PrepareError
+from stringd.runs.errors import PrepareError, UntrustedError
 from stringd.runs.mcp.connection import Connection
 from stringd.runs.mcp.definitions import ServerDefinition, assigned
 from stringd.runs.mcp.tool import McpTool
@@ -76,6 +76,7 @@ def status(
         tool_count=len(connection.tools) if connection else 0,
         assigned_agents=assigned(strategy, definition.id) if strategy else [],
         error=(connection.error if connection else _text(definition.refusal)) or UNSET,
+        trusted=not isinstance(definition.refusal, UntrustedError),
     )
 
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from stringd.runs.models.port import Price
+from stringd.runs.models.providers import OWN
 from stringd.wire.runs.catalog import ModelInfo
 
 _BUNDLED: Final = Path(__file__).with_name("catalog.json")
@@ -58,9 +59,14 @@ class Catalog:
         found = self._models(provider_id).get(model_id)
         return None if found is None else _info(model_id, found)
 
+    def entry(self, provider_id: str) -> Mapping[str, Any]:
+        """Everything the catalog says about a provider."""
+        return _mapping(self._providers().get(provider_id))
+
     def providers_of(self, model_id: str) -> list[str]:
-        """Providers that list a model, sorted."""
-        return [each for each in self.provider_ids if model_id in self._models(each)]
+        """Providers that list a model, sorted; those of our own table come first."""
+        found = [each for each in self.provider_ids if model_id in self._models(each)]
+        return sorted(found, key=lambda each: each not in OWN)
 
     def _providers(self) -> Mapping[str, Any]:
         data = self._data

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from stringd.net.fetch import FetchError, FetchRequest, fetch_in_this_thread
+from stringd.runs.models.providers import listed_provider
 from stringd.system.files import make_private_directory, write_atomically
 
 LIFETIME_SECONDS: Final = 24 * 3600
@@ -21,7 +22,7 @@ def refresh(
 ) -> threading.Thread | None:
     """Fetch the catalog into `cache` unless it is fresh, then call `renewed`.
 
-    Only these providers are kept: nobody can use the others, and all of them fill no message.
+    Kept are these providers, and others that can be used: nobody needs the rest.
     The thread is nobody's to wait for: a daemon that ends does not wait for a name server.
     """
     if _is_fresh(cache):
@@ -44,7 +45,11 @@ def _is_fresh(cache: Path) -> bool:
 def _renew(cache: Path, url: str, providers: Collection[str], renewed: Callable[[], None]) -> None:
     # Whatever fails here (network, disk, their form), the catalog at hand is good enough.
     with suppress(OSError, ValueError, FetchError):
-        data = {name: entry for name, entry in _fetched(url).items() if name in providers}
+        data = {
+            name: entry
+            for name, entry in _fetched(url).items()
+            if name in providers or (isinstance(entry, dict) and listed_provider(entry))
+        }
         _write(cache, {"fetchedAt": round(time.time() * 1000), "data": data})
         renewed()
 

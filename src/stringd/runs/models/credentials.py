@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -128,6 +128,13 @@ class KeyringVault:
             raise VaultError(str(error)) from None
 
 
+class CredentialSource(NamedTuple):
+    """Where a credential comes from; `variable` is the one of the environment."""
+
+    kind: Literal["strategy", "environment", "stored"]
+    variable: str | None = None
+
+
 class Credentials:
     """Strategy scope, then environment, then what is kept for everyone."""
 
@@ -137,13 +144,21 @@ class Credentials:
         self._saving = Lock()
 
     def find(self, provider_id: str, scope: str | None = None) -> Credential | None:
+        found = self.locate(provider_id, scope)
+        return None if found is None else found[0]
+
+    def locate(
+        self, provider_id: str, scope: str | None = None
+    ) -> tuple[Credential, CredentialSource] | None:
+        """A credential, and where it comes from."""
         stored = self._scopes()
         if scope and scope != GLOBAL and provider_id in stored.get(scope, {}):
-            return stored[scope][provider_id]
+            return stored[scope][provider_id], CredentialSource("strategy")
         for name in KEY_VARIABLES.get(provider_id, ()):
             if value := self._environ.get(name):
-                return ApiKey(value)
-        return stored.get(GLOBAL, {}).get(provider_id)
+                return ApiKey(value), CredentialSource("environment", name)
+        kept = stored.get(GLOBAL, {}).get(provider_id)
+        return None if kept is None else (kept, CredentialSource("stored"))
 
     def kept(self) -> list[str]:
         """The providers something is kept for, for everyone."""
@@ -158,8 +173,23 @@ class Credentials:
             if not scopes and content.strip() not in (b"", b"{}"):
                 self._vault.put_aside()
             scopes.setdefault(GLOBAL, {})[provider_id] = credential
-            kept = {scope: entries for scope, entries in scopes.items() if entries}
-            self._vault.save(msgspec.json.format(msgspec.json.encode(kept), indent=2))
+            self._write(scopes)
+
+    def remove(self, provider_id: str) -> bool:
+        """Forget what is kept for every run; whether there was something.
+
+        Raises `VaultError` or `OSError`.
+        """
+        with self._saving:
+            scopes = _decoded(self._vault.load())
+            if scopes.get(GLOBAL, {}).pop(provider_id, None) is None:
+                return False
+            self._write(scopes)
+            return True
+
+    def _write(self, scopes: Scopes) -> None:
+        kept = {scope: entries for scope, entries in scopes.items() if entries}
+        self._vault.save(msgspec.json.format(msgspec.json.encode(kept), indent=2))
 
     def mask(self, text: str) -> str:
         """The text without any secret known here."""

@@ -3,12 +3,13 @@
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import msgspec
+from msgspec import UNSET
 
 from stringd.net.addresses import classify
 from stringd.net.streams import StreamClient
@@ -31,10 +32,13 @@ from stringd.runs.models.port import Model, ModelSetup
 from stringd.runs.models.providers import (
     KEY_VARIABLES,
     KNOWN,
+    OWN,
     Access,
     CredentialType,
     KnownProvider,
+    listed_provider,
 )
+from stringd.runs.models.registered import RegisteredProviders
 from stringd.runs.models.remote import RemoteModel
 from stringd.runs.models.wires.anthropic import AnthropicWire
 from stringd.runs.models.wires.openai import OpenAiWire
@@ -64,7 +68,7 @@ class ProviderDirectory:
         self._cache = data_dir / "cache" / "models-catalog.json"
         self._catalog_url = catalog_url
         self.catalog = Catalog(self._cache)
-        self._registered = _Registered(FileVault(data_dir / "provider-registry.json"))
+        self._registered = RegisteredProviders(FileVault(data_dir / "provider-registry.json"))
         self._client = StreamClient()
         self._renewal: threading.Thread | None = None
         self._renewal_due = 0.0
@@ -96,18 +100,13 @@ class ProviderDirectory:
                 return self._model(candidate, setup(candidate, name))
         raise ModelError(
             f'No credential found for model "{name}". Providers that offer it: '
-            f"{', '.join(candidates)}. Set a credential for one of them."
+            f"{', '.join(candidates)}. Type: stringd keys set {candidates[0]}"
         )
 
     def _model(self, provider_id: str, setup: ModelSetup) -> Model:
         access = self.access(provider_id)
-        if access is None and provider_id not in KNOWN and self.credentials.find(provider_id):
-            raise ModelError(
-                f'Provider resolution failed for "{provider_id}": its address is not known. '
-                "Send set_credential of type custom with a baseURL of an OpenAI-compatible server."
-            )
         if access is None:
-            raise ModelError(_no_credential(provider_id))
+            raise ModelError(self._why_not(provider_id))
         if not (access.key.isascii() and access.key.isprintable()):
             # An error about a header may quote what could not be sent.
             raise ModelError(
@@ -126,16 +125,39 @@ class ProviderDirectory:
             price=price_of(info),
         )
 
+    def known(self, provider_id: str) -> KnownProvider | None:
+        """A provider of our table, or of the catalog as it was fetched."""
+        return KNOWN.get(provider_id) or listed_provider(self.catalog.entry(provider_id))
+
+    def _why_not(self, provider_id: str) -> str:
+        """Why a provider cannot be used, and what to type."""
+        known = self.known(provider_id)
+        if known is None and self.credentials.find(provider_id):
+            return (
+                f'Provider resolution failed for "{provider_id}": its address is not known. '
+                f"Type: stringd keys set {provider_id} --base-url <address of a server that "
+                "speaks OpenAI's form>"
+            )
+        told = f'No credential found for provider "{provider_id}".'
+        if known is None and provider_id not in KEY_VARIABLES:
+            near = get_close_matches(provider_id, self._ids(), n=1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            return f"{told} It is not a known provider.{meant} See: stringd providers --all"
+        names = " or ".join(KEY_VARIABLES.get(provider_id, ()))
+        # What was exported later is in the caller's environment only, and looks set to them.
+        lacks = f" The daemon was started without {names}." if names else ""
+        return f"{told}{lacks} Type: stringd keys set {provider_id}"
+
     def access(self, provider_id: str) -> Access | None:
         """How to reach a provider, or None while its credential is missing."""
         credential = self.credentials.find(provider_id)
-        known = KNOWN.get(provider_id)
+        known = self.known(provider_id)
         if known is None:
             return _custom_access(credential)
         base_url = self._base_url(known)
         data = credential.data if isinstance(credential, CustomData) else {}
         if isinstance(data.get("baseURL"), str):
-            base_url = data["baseURL"]
+            base_url = _completed(data["baseURL"], known)
         key = secret_of(credential).strip() if credential else ""
         if not key and known.credential_type != "none" and not _is_loopback(base_url):
             return None
@@ -155,6 +177,10 @@ class ProviderDirectory:
     def save_credential(self, provider_id: str, credential: Credential) -> None:
         self.credentials.save(provider_id, credential)
 
+    def remove_credential(self, provider_id: str) -> bool:
+        """Forget what is kept; whether there was something. Raises `VaultError` or `OSError`."""
+        return self.credentials.remove(provider_id)
+
     def register(self, provider_id: str) -> None:
         """Raises `RefusedError`, for a provider nobody knows too."""
         if provider_id not in self._ids():
@@ -172,40 +198,57 @@ class ProviderDirectory:
             raise RefusedError("INTERNAL_ERROR", str(error)) from None
 
     def _ids(self) -> list[str]:
-        own = [each for each in self.credentials.kept() if self.access(each) is not None]
+        own = self.credentials.kept()
         return sorted({*self.catalog.provider_ids, *KNOWN, *own, "demo"})
 
-    async def infos(self, scope: str | None, *, ask: bool) -> list[ProviderInfo]:
-        """Every provider, sorted by id; with `ask`, those that can be asked are."""
+    async def infos(
+        self, scope: str | None, *, ask: bool, only: str | None = None
+    ) -> list[ProviderInfo]:
+        """Every provider or `only` one, sorted by id; with `ask`, those that can be asked are."""
         registered = self._registered.ids()
-        found = [self._info(each, scope, custom=each in registered) for each in self._ids()]
+        wanted = [each for each in self._ids() if only is None or each == only]
+        found = [self._info(each, scope, custom=each in registered) for each in wanted]
         if ask:
             listers = [(info, self._lister(info.id)) for info in found]
             mask = self.credentials.mask
             await asyncio.gather(*(live.ask(info, each, mask) for info, each in listers if each))
+            for info in found:
+                if not info.models and not info.usable:
+                    info.error, info.models_source = self._why_not(info.id), "error"
         return found
 
     def _info(self, provider_id: str, scope: str | None, *, custom: bool) -> ProviderInfo:
-        known = KNOWN.get(provider_id)
-        models = self.catalog.models(provider_id)
+        known = self.known(provider_id)
+        located = self.credentials.locate(provider_id, scope)
+        # All models of everybody are megabytes; those of the many others come with a key.
+        models = self.catalog.models(provider_id) if provider_id in OWN or located else []
         own = known is None and _custom_access(self.credentials.find(provider_id)) is not None
         kind: CredentialType = known.credential_type if known else "custom" if own else "api"
         if provider_id == "demo":
             kind, models = "none", [ModelInfo(id=each, name=each) for each in _DEMO_MODELS]
-        ready = kind == "none" or self.credentials.find(provider_id, scope) is not None
+        ready = kind == "none" or located is not None
+        source = located[1] if located else None
         return ProviderInfo(
             id=provider_id,
-            name=_NAMES.get(provider_id) or self.catalog.name(provider_id),
+            name=_NAMES.get(provider_id) or self._name(provider_id, known),
             credential_type=kind,
             auth_status="configured" if ready else "none",
             models=models,
             models_source="catalog",
             is_custom=custom,
+            usable=provider_id == "demo" or self.access(provider_id) is not None,
+            credential_source=source.kind if source else UNSET,
+            credential_variable=(source.variable if source else None) or UNSET,
+            key_variables=list(KEY_VARIABLES.get(provider_id, ())),
         )
 
+    def _name(self, provider_id: str, known: KnownProvider | None) -> str:
+        name = self.catalog.name(provider_id)
+        return known.name if known and known.name and name == provider_id else name
+
     def _lister(self, provider_id: str) -> Lister | None:
-        """Who can say more than the catalog: servers of the owner's own, and a few others."""
-        known, access = KNOWN.get(provider_id), self.access(provider_id)
+        """Where a provider says more than the catalog; one without a key is not asked."""
+        known, access = self.known(provider_id), self.access(provider_id)
         if access is None:
             return None
         if provider_id == "ollama":
@@ -213,9 +256,11 @@ class ProviderDirectory:
         if provider_id == "github-copilot":
             return live.copilot(access.base_url, access.key)
         elsewhere = known is None or access.base_url != known.base_url
-        if access.family == "openai" and elsewhere:
-            return live.openai_compatible(access.base_url, access.key)
-        return None
+        if not elsewhere and self.credentials.find(provider_id) is None:
+            return None
+        if access.family == "anthropic":
+            return live.anthropic(access.base_url, access.key)
+        return live.openai_compatible(access.base_url, access.key)
 
     async def available(self, wanted: str, scope: str | None) -> list[AvailableModel]:
         """One entry per model id, sorted; facts from the first provider that lists it."""
@@ -236,50 +281,9 @@ class ProviderDirectory:
 _NAMES: Final = {"demo": "Demo", "ollama": "Ollama"}
 
 
-class _Registered:
-    """The ids the owner registered, kept as a JSON list."""
-
-    def __init__(self, vault: FileVault) -> None:
-        self._vault = vault
-
-    def ids(self) -> list[str]:
-        try:
-            return self._kept()
-        except (VaultError, msgspec.DecodeError, UnicodeDecodeError):
-            # Named by whoever looks for damage.
-            return []
-
-    def add(self, provider_id: str) -> None:
-        """Raises `VaultError` or `OSError`."""
-        self._vault.save(msgspec.json.encode(sorted({*self._readable(), provider_id})))
-
-    def remove(self, provider_id: str) -> None:
-        """Raises `VaultError` or `OSError`."""
-        known = self._readable()
-        if provider_id in known:
-            self._vault.save(msgspec.json.encode([each for each in known if each != provider_id]))
-
-    def _readable(self) -> list[str]:
-        """What is kept; it is about to be rewritten, so what cannot be read is put aside."""
-        try:
-            return self._kept()
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            self._vault.put_aside()
-            return []
-
-    def _kept(self) -> list[str]:
-        return msgspec.json.decode(self._vault.load() or b"[]", type=list[str])
-
-
 def _available(model: ModelInfo) -> AvailableModel:
     facts: dict[str, Any] = {name: getattr(model, name) for name in model.__struct_fields__}
     return AvailableModel(**facts, has_credentials=False, providers=[], configured_providers=[])
-
-
-def _no_credential(provider_id: str) -> str:
-    names = " or ".join(KEY_VARIABLES.get(provider_id, ()))
-    way = f"Set {names}, or send set_credential" if names else "Send set_credential"
-    return f'No credential found for provider "{provider_id}". {way}.'
 
 
 def _wire(access: Access, model_id: str) -> Wire:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from stringd.net.fetch import Fetcher, FetchRequest
+from stringd.runs.models.wires.anthropic import key_header
 from stringd.system.clock import timestamp
 from stringd.wire.runs.catalog import ModelInfo, ProviderInfo
 
@@ -52,6 +53,14 @@ def openai_compatible(base_url: str, key: str) -> Lister:
         f"{base_url.rstrip('/')}/models",
         lambda said: [str(each["id"]) for each in said["data"]],
         {"Authorization": f"Bearer {key}"},
+    )
+
+
+def anthropic(base_url: str, key: str) -> Lister:
+    return Lister(
+        f"{base_url.rstrip('/')}/v1/models?limit=1000",
+        lambda said: [str(each["id"]) for each in said["data"]],
+        {**key_header(key), "anthropic-version": "2023-06-01"},
     )
 
 

@@ -1,7 +1,10 @@
 """The one table of providers: where they are, which form they speak, which variables hold keys."""
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
 
 Family = Literal["openai", "anthropic"]
 CredentialType = Literal["api", "oauth", "custom", "none"]
@@ -19,9 +22,10 @@ class KnownProvider(NamedTuple):
     family: Family = "openai"
     credential_type: CredentialType = "api"
     variable: str | None = None
+    name: str = ""
 
 
-KNOWN: Final[Mapping[str, KnownProvider]] = {
+OWN: Final[Mapping[str, KnownProvider]] = {
     "openai": KnownProvider(
         "https://api.openai.com/v1", ("OPENAI_API_KEY",), variable="OPENAI_BASE_URL"
     ),
@@ -54,6 +58,26 @@ KNOWN: Final[Mapping[str, KnownProvider]] = {
     ),
 }
 
+"""Those we know more about than the public catalog says; their ids win."""
+
+
+def _of_the_catalog() -> dict[str, KnownProvider]:
+    """Addresses as the public catalog has them. Variables that also hold keys of other services
+    (`DIGITALOCEAN_ACCESS_TOKEN`) are not in it: such a key is given by `stringd keys set`."""
+    rows = msgspec.json.decode(
+        Path(__file__).with_name("providers.json").read_bytes(), type=dict[str, dict[str, Any]]
+    )
+    return {
+        name: KnownProvider(
+            row["api"], tuple(row.get("env", ())), row.get("wire", "openai"), name=row["name"]
+        )
+        for name, row in rows.items()
+    }
+
+
+KNOWN: Final[Mapping[str, KnownProvider]] = {**_of_the_catalog(), **OWN}
+"""Every provider that can be used by its id."""
+
 # Its address is the owner's project, so there is no row above.
 _ELSEWHERE: Final = {"google-vertex": ("GOOGLE_VERTEX_API_KEY",)}
 
@@ -62,6 +86,32 @@ KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
     **_ELSEWHERE,
 }
 """The environment variables a provider's key may be in."""
+
+
+def listed_provider(entry: Mapping[str, Any]) -> KnownProvider | None:
+    """A provider that only a newer catalog names, where it speaks a form we speak.
+
+    The catalog comes from the network, so it names no variables: an entry that did could have any
+    key of the environment sent to its address.
+    """
+    address, package = entry.get("api"), entry.get("npm")
+    if not isinstance(address, str) or not isinstance(package, str):
+        return None
+    family = _FAMILIES.get(package)
+    if family is None or not address.startswith("https://") or "$" in address:
+        return None
+    address = address.rstrip("/").removesuffix("/chat/completions")
+    if family == "anthropic":
+        address = address.removesuffix("/v1")
+    return KnownProvider(address, family=family, name=str(entry.get("name") or ""))
+
+
+_FAMILIES: Final[Mapping[str, Family]] = {
+    "@ai-sdk/openai-compatible": "openai",
+    "@ai-sdk/openai": "openai",
+    "@ai-sdk/anthropic": "anthropic",
+}
+"""The packages by which the catalog says what a provider speaks."""
 
 
 class Access(NamedTuple):

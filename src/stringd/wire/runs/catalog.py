@@ -39,6 +39,13 @@ class ProviderInfo(Value, kw_only=True):
     fetched_at: str | UnsetType = UNSET
     error: str | UnsetType = UNSET
     is_custom: bool
+    usable: bool | UnsetType = UNSET
+    """Ours, as the next three: whether a run could ask it now."""
+    credential_source: Literal["strategy", "environment", "stored"] | UnsetType = UNSET
+    credential_variable: str | UnsetType = UNSET
+    """The variable of the daemon's environment that holds its key."""
+    key_variables: list[str] | UnsetType = UNSET
+    """The variables a key of it may be in."""
 
 
 class TrashMetadata(Value, kw_only=True):

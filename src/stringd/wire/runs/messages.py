@@ -81,6 +81,13 @@ class CredentialSet(Message, tag="credential_set", kw_only=True):
     credential_type: Literal["api", "oauth", "custom"]
 
 
+class CredentialRemoved(Message, tag="credential_removed", kw_only=True):
+    """Ours, in answer to `remove_credential`; whether anything was kept."""
+
+    provider_id: str
+    removed: bool
+
+
 class McpServerList(Message, tag="mcp_server_list", kw_only=True):
     servers: list[McpServerStatus]
 
@@ -259,6 +266,7 @@ DaemonMessage = (
     | SteerDelivered
     | RunTimeline
     | RunDeleted
+    | CredentialRemoved
     | DiscoveredStrategies
     | SteerUndelivered
     | StrategyStarted

@@ -118,6 +118,8 @@ class ListRuns(RunsRequest, tag="list_runs", frozen=True, kw_only=True):
 class ListProviders(RunsRequest, tag="list_providers", frozen=True, kw_only=True):
     scope: str | UnsetType = UNSET
     live: bool = False
+    provider_id: str | UnsetType = UNSET
+    """Ours: only this one."""
 
 
 class GetAvailableModels(RunsRequest, tag="get_available_models", frozen=True, kw_only=True):
@@ -178,6 +180,12 @@ class DeleteRun(OfRun, tag="delete_run", frozen=True, kw_only=True):
     """Ours: forget a run that is not live, its history included."""
 
 
+class RemoveCredential(RunsRequest, tag="remove_credential", frozen=True, kw_only=True):
+    """Ours: forget what `set_credential` kept."""
+
+    provider_id: Filled
+
+
 class DiscoverStrategies(RunsRequest, tag="discover_strategies", frozen=True, kw_only=True):
     """Ours: which strategies could be run from a directory."""
 
@@ -233,5 +241,6 @@ ClientMessage = (
     | Ping
     | GetTimeline
     | DeleteRun
+    | RemoveCredential
     | DiscoverStrategies
 )

@@ -158,6 +158,8 @@ class McpServerStatus(Value, kw_only=True):
     tool_count: int
     assigned_agents: list[str]
     error: str | UnsetType = UNSET
+    trusted: bool | UnsetType = UNSET
+    """Ours: whether it is the owner's own, or what the owner trusts."""
 
 
 class PolicyName(Value, kw_only=True):

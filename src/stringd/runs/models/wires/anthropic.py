@@ -25,13 +25,20 @@ _OPTIONS: Final = {"temperature": "temperature", "topP": "top_p"}
 _IN_WORDS: Final = "Answer with JSON only, in the form of this JSON Schema:\n\n"
 
 
+def key_header(key: str) -> dict[str, str]:
+    """The header of a key; tokens of a signed-in account have another one."""
+    if key.startswith("sk-ant-oat"):
+        return {"Authorization": f"Bearer {key}"}
+    return {"x-api-key": key}
+
+
 class AnthropicWire:
     """A model of Anthropic's API."""
 
     def __init__(self, access: Access, model_id: str) -> None:
         self.url = f"{access.base_url.rstrip('/')}/v1/messages"
         self.headers: Mapping[str, str] = {
-            "Authorization": f"Bearer {access.key}",
+            **key_header(access.key),
             "Accept": "application/json",
             "Content-Type": "application/json",
             "User-Agent": f"stringd/{__version__}",
