@@ -183,7 +183,7 @@ def keeper_of(daemon: Daemon) -> int:
 
 
 def command(pid: int) -> bytes:
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b""
 
