@@ -11,6 +11,7 @@ from tests.support.commands import environment, run
 from tests.support.daemon import Daemon
 from tests.support.http import request
 from tests.support.person import Person
+from tests.support.web import Reply, WebServer
 
 _numbers = count(1)
 
@@ -181,3 +182,16 @@ def test_7_a_near_miss_is_named(person: Person) -> None:
         "Available blocks: top, first-goals, second"
     )
     assert "Did you mean #second?" in person.fails("/edit p.md#secnod").message
+
+
+def test_18_a_loop_over_text_says_what_was_wrong(person: Person) -> None:
+    with WebServer(Reply('{"items": "text"}')) as web:
+        person.put(
+            "p.md",
+            f"```act.get\nGET {web.url}/\n```\n"
+            "```act.get.response\nAll:\nfor: x in Response.body.items\n{x}\nend:\n```\n",
+        )
+        person.gets("/open p.md")
+        assert person.gets("/act.get") == (
+            "All:\n\n> ⚠️ for: … in Response.body.items repeated nothing: it is text, not a list."
+        )

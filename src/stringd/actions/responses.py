@@ -60,6 +60,8 @@ class TemplateRun:
     """References that led nowhere and are left in the text."""
     empty: dict[str, None] = field(default_factory=dict)
     """References that led nowhere in what was to be remembered."""
+    not_lists: dict[str, str] = field(default_factory=dict)
+    """What loops should have gone through, and what it is instead."""
     saved: list[str] = field(default_factory=list)
     """Files that were written under names that do not say where."""
     counters: dict[str, int] = field(default_factory=dict)
@@ -86,6 +88,8 @@ class TemplateRun:
             yield self._notice(self.unresolved, "Left visible above instead of rendering blank.")
         if self.empty:
             yield self._notice(self.empty, "Assigned as empty text.")
+        for path, kind in self.not_lists.items():
+            yield f"> ⚠️ for: … in {path} repeated nothing: it is {kind}, not a list."
 
     def _notice(self, references: Iterable[str], what_happened: str) -> str:
         named = list(references)
@@ -117,6 +121,8 @@ class TemplateRun:
                 self._remember(line, items, in_loop=in_loop)
             case Loop():
                 found = self._array(line.path, items)
+                if isinstance(found, str | bool | int | float | dict):
+                    self.not_lists[".".join(map(str, line.path))] = _kind(found)
                 for item in found if isinstance(found, list) and line.body else ():
                     await self._block(line.body, {**items, line.variable: item}, in_loop=True)
             case Save():
@@ -225,3 +231,9 @@ class TemplateRun:
             return
         if not path.startswith("/"):
             self.saved.append(written)
+
+
+def _kind(value: str | float | dict[str, Any]) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    return "text" if isinstance(value, str) else "a single value"
