@@ -10,6 +10,8 @@ from tests.support.daemon import Daemon
 from tests.support.http import User, Wire, request
 
 TOPIC = "bash:dev"
+# Never ends, but leaves a busy machine time to read what it prints.
+RUNS_AWAY = "while :; do echo y; sleep 0.1; done"
 
 
 def look(user: User) -> Any:
@@ -63,10 +65,10 @@ def test_output_is_streamed_while_the_command_runs_and_it_takes_what_is_typed(us
 def test_a_shell_that_runs_away_is_interrupted_and_the_stream_says_so(user: User) -> None:
     user.exec("true", TOPIC)
     with watching(user.port, address(user)) as stream, Wire(user.port) as wire:
-        wire.send(user.message("yes", TOPIC))
-        stream.until("began", text="yes")
+        wire.send(user.message(RUNS_AWAY, TOPIC))
+        stream.until("began", text=RUNS_AWAY)
         stream.until("printed")
-        assert look(user)["running"][0]["command"] == "yes"
+        assert look(user)["running"][0]["command"] == RUNS_AWAY
         user.exec("//key ctrl-c", TOPIC)
         assert stream.until("ended", number=2)["status"] == 130
         assert wire.receive().status == 200

@@ -164,7 +164,8 @@ def test_a_server_that_a_child_of_the_daemon_mounts_is_told_no_names(attempt: At
         "print(u.urlopen(r).read())\n",
         encoding="utf-8",
     )
-    person.says(f"/exec {sys.executable} {script}")
+    said = person.says(f"/exec {sys.executable} {script}")
+    assert told.exists(), said
     assert OWN not in told.read_text("utf-8")
 
 

@@ -39,10 +39,12 @@ class Watching:
 
     def until(self, kind: str, **fields: object) -> dict[str, Any]:
         """Wait for an event of this kind with these fields."""
+        looked = 0
         while True:
-            for event in self.seen:
+            for event in self.seen[looked:]:
                 if event["kind"] == kind and all(event[k] == v for k, v in fields.items()):
                     return event
+            looked = len(self.seen)
             assert self._fill(), f"the feed ended without {kind}: {self.seen}"
 
     def ended(self) -> bool:

@@ -71,7 +71,7 @@ export function whole(prompt, found) {
 }
 
 /** Whether the run that asked ended with an earlier life of the daemon. @param {any} prompt */
-export const isInterrupted = (prompt) => !["running", "pending"].includes(runs.value.get(prompt.runId)?.status);
+export const isInterrupted = (prompt) => !runs.value.has(prompt.runId);
 
 /** Let an interrupted run go on; it takes the answers given meanwhile. @param {string} runId */
 export async function resume(runId) {
