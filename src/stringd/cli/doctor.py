@@ -211,8 +211,9 @@ def _gate() -> Check:
 
 def _providers() -> Iterator[Check]:
     yield Check("models demo", "ok", "built in, needs nothing")
-    yield Check("models ollama", "ok", "needs no key, only a running Ollama")
     from stringd.runs.models.providers import KNOWN
+
+    yield _ollama(os.environ.get("OLLAMA_BASE_URL", "").strip() or KNOWN["ollama"].base_url)
 
     # Those whose address can be set, too: the others are a key away from working.
     settable = {
@@ -234,6 +235,19 @@ def _providers() -> Iterator[Check]:
                 "not set up",
                 f"set {wanted} and restart the daemon to use it",
             )
+
+
+def _ollama(address: str) -> Check:
+    from stringd.net.fetch import FetchError, FetchRequest, fetch_in_this_thread
+
+    url = f"{address.rstrip('/').removesuffix('/v1')}/api/tags"
+    try:
+        answered = fetch_in_this_thread(FetchRequest("GET", url, {}, timeout=3.0)).status == 200
+    except (FetchError, OSError, ValueError):
+        answered = False
+    if answered:
+        return Check("models ollama", "ok", "answers, needs no key")
+    return Check("models ollama", "off", "does not answer", "start Ollama to use it")
 
 
 def _extras() -> Iterator[Check]:

@@ -18,7 +18,8 @@ def check_run_id(run_id: str) -> None:
     too_long = len(run_id.encode("utf-8", "replace")) > _MAX_NAME_BYTES
     if too_long or not _PLAIN_NAME.fullmatch(run_id) or run_id.startswith("."):
         raise PrepareError(
-            f"Invalid run id: {run_id[:80]!r}. Use letters, digits, dots, dashes; no slashes."
+            f"Invalid run id: {run_id[:80]!r}. "
+            "Use letters, digits, dots, dashes; no slashes, no dot first."
         )
 
 
