@@ -43,7 +43,7 @@ export function Health() {
         <${Plot} name="Runs" unit="" of=${(/** @type {any} */ each) => each.runs} />
         <${Plot} name="Delay of the daemon" unit=" ms" of=${(/** @type {any} */ each) => each.loopDelayMs} />
         <${Plot} name="Readers of the feed" unit="" of=${(/** @type {any} */ each) => each.readers} /></div>
-    </section><aside aria-label="Doctor"><${SetUp} />
+    </section><aside aria-label="Doctor" tabindex="0"><${SetUp} />
       <section class="section"><h2>Versions</h2><dl class="arguments pad"><dt>stringd</dt><dd>${daemon.value.version}</dd><dt>process</dt><dd>${daemon.value.pid}</dd><dt>data</dt><dd class="mono">${shown(health.value?.dataDir ?? "")}</dd></dl></section></aside></div>`;
 }
 
