@@ -87,7 +87,8 @@ def test_3_a_shell_has_the_callers_environment_without_secrets(
     assert f"HOME={tmp_path}/real\n" in seen
     assert f"VIRTUAL_ENV={tmp_path}/venv\n" in seen
     assert f"PATH={tmp_path}/real/.local/bin:" in seen
-    assert "secret" not in seen
+    assert "secret-key" not in seen
+    assert "secret-token" not in seen
 
 
 def test_3_python_and_chanflow_clients_vouch_too(
