@@ -187,6 +187,26 @@ def test_a_signal_and_the_status_it_looks_like_are_told_apart(owner: Person) -> 
     assert owner.fails("/act.says", "app:reader").code == "EXIT_137"
 
 
+def test_a_package_from_elsewhere_is_not_open_because_its_name_was(
+    owner: Person, daemon: Daemon
+) -> None:
+    page = "---\ntype: app\nname: {name}\n---\n```act.s\nCLI cat /proc/self/mountinfo\n```\n"
+    for folder in ("swapped", "elsewhere"):
+        owner.put(f"{folder}/string.md", page.format(name="swapped"))
+    owner.gets("/install ./swapped", cwd=owner.home)
+    owner.gets("/open", "app:swapped")
+    inside = owner.gets("/act.s", "app:swapped")
+    assert stringd(daemon, "sandbox", "open", "swapped").returncode == 0
+    outside = owner.gets("/act.s", "app:swapped")
+    assert inside != outside
+    owner.gets("/install ./swapped", cwd=owner.home)
+    assert owner.gets("/act.s", "app:swapped") == outside
+    owner.gets("/uninstall swapped")
+    owner.gets("/install ./elsewhere", cwd=owner.home)
+    owner.gets("/open", "app:swapped")
+    assert owner.gets("/act.s", "app:swapped") != outside
+
+
 def test_an_app_that_needs_more_says_how_it_is_opened(owner: Person, daemon: Daemon) -> None:
     parent = canary_parent()
     if parent is None:

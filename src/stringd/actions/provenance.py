@@ -31,6 +31,8 @@ class InstalledApp:
     """It was installed by a version that knew no `hosts:`."""
     names: tuple[str, ...] | None = ()
     """Shared `$NAMES` it declares; None for one of a version in which it had all of them."""
+    since: float = 0.0
+    """Since when a package of its source has this name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,12 @@ class ActionWalls:
 
     def _is_opened(self, place: ActionContext) -> bool:
         app = app_of(place.provenance)
-        return app is not None and self._open_apps is not None and app in self._open_apps
+        if app is None or self._open_apps is None:
+            return False
+        opened = self._open_apps.opened_at(app)
+        # What was installed under the name later, from elsewhere, is not what the owner opened.
+        since = getattr(place.provenance, "since", 0.0)
+        return opened is not None and since <= opened
 
     def _enclosed(self, place: ActionContext, call: "CommandCall", level: Level) -> Enclosed:
         context = place.names.context

@@ -1,14 +1,15 @@
 """The apps whose commands the owner of this account lets run outside the sandbox.
 
-Their names are in `~/.string/sandbox.json`, which counts only while nobody but its owner can write
-it. Nothing that a daemon started can add one.
+Their names are in `~/.string/sandbox.json`, each with the time it was opened, which counts only
+while nobody but its owner can write it. Nothing that a daemon started can add one.
 """
 
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
+from time import time
 from typing import Final
 
 from stringd.system.files import held, make_private_directory, write_atomically
@@ -32,14 +33,16 @@ class OpenApps:
 
     def __init__(self, file: Path | None = None) -> None:
         self.file = file or open_apps_file()
-        self._read: tuple[tuple[int, int, int], frozenset[str]] | None = None
+        self._read: tuple[tuple[int, int, int], dict[str, float]] | None = None
 
-    def __contains__(self, app: str) -> bool:
-        """Whether the owner opened an app; a file that does not count opens none."""
+    def opened_at(self, app: str) -> float | None:
+        """When the owner opened an app, in seconds of the epoch; a file that does not count
+        opens none.
+        """
         try:
-            return app in self._names()
+            return self._names().get(app)
         except OpenAppsError:
-            return False
+            return None
 
     def names(self) -> list[str]:
         """Every app that is open. Raises `OpenAppsError` when the file does not count."""
@@ -47,16 +50,16 @@ class OpenApps:
 
     def open(self, app: str) -> None:
         """Let an app's commands run outside. Raises `OpenAppsError`."""
-        self._change(lambda known: known | {app})
+        self._change(lambda known: {**known, app: time()})
 
     def close(self, app: str) -> bool:
         """Keep them inside again; False when they were. Raises `OpenAppsError`."""
         was_open = app in self._names()
         if was_open:
-            self._change(lambda known: known - {app})
+            self._change(lambda known: {name: at for name, at in known.items() if name != app})
         return was_open
 
-    def _change(self, changed: Callable[[frozenset[str]], Iterable[str]]) -> None:
+    def _change(self, changed: Callable[[dict[str, float]], dict[str, float]]) -> None:
         if started_by_a_daemon():
             raise OpenAppsError(
                 "nothing was changed: a daemon started this program, and only you can say what "
@@ -65,17 +68,17 @@ class OpenApps:
         try:
             make_private_directory(self.file.parent)
             with held(self.file.parent):
-                value = {"open": sorted(changed(self._names()))}
+                value = {"open": changed(self._names())}
                 write_atomically(self.file, (json.dumps(value) + "\n").encode(), 0o600)
         except OSError as error:
             raise OpenAppsError(f"cannot write {self.file}: {error.strerror}") from None
 
-    def _names(self) -> frozenset[str]:
+    def _names(self) -> dict[str, float]:
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         try:
             descriptor = os.open(self.file, flags)
         except FileNotFoundError:
-            return frozenset()
+            return {}
         except OSError as error:
             raise OpenAppsError(f"cannot read {self.file}: {error.strerror}") from None
         with open(descriptor, "rb") as file:
@@ -96,11 +99,8 @@ class OpenApps:
                 f"through it, then: chmod 600 {self.file}"
             )
 
-    def _parsed(self, data: bytes) -> frozenset[str]:
+    def _parsed(self, data: bytes) -> dict[str, float]:
         try:
-            names = json.loads(data)["open"]
-            if not (isinstance(names, list) and all(isinstance(each, str) for each in names)):
-                raise ValueError
-        except (ValueError, KeyError, TypeError, RecursionError):
+            return {str(name): float(at) for name, at in json.loads(data)["open"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise OpenAppsError(f"{self.file} is damaged. Move it away.") from None
-        return frozenset(names)

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from time import time
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -45,6 +46,8 @@ class PackageRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether the owner's word is behind it; else something the daemon started put it there."""
     names: tuple[str, ...] | None = None
     """Shared `$NAMES` its main document declares; None in records of versions before that."""
+    since: float = 0.0
+    """When the first package of this source was installed here, in seconds of the epoch."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -106,8 +109,12 @@ def keep(home: str, name: str, directory: Path, source: str, *, confirmed: bool)
     """Write down what was just installed, while the packages are held. Raises `OSError`."""
     entry = _entry(Path(os.path.realpath(directory)), source, confirmed=confirmed)
     known = _record(home)
+    before = known.packages.get(name)
+    identity = _identity(directory)
+    again = before is not None and identity and known.sources.get(name) == identity
+    entry = msgspec.structs.replace(entry, since=before.since if before and again else time())
     sources = known.sources
-    if confirmed and (identity := _identity(directory)):
+    if confirmed and identity:
         sources = {**sources, name: identity}
     _write(home, {**known.packages, name: entry}, sources)
 

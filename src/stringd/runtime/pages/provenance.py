@@ -68,7 +68,7 @@ def _of_file(call: "Call", source: OpenedFile) -> Provenance:
 def _of_package(call: "Call", source: OpenedFile, standing: PackageStatus) -> Provenance:
     kept = standing.record
     if standing.state == "intact" and kept is not None:
-        return InstalledApp(standing.name, kept.hosts, kept.adopted, kept.names)
+        return InstalledApp(standing.name, kept.hosts, kept.adopted, kept.names, kept.since)
     return _trusted(call, source) or ForeignFile(source.real, record.why_not(standing))
 
 
