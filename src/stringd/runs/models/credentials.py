@@ -128,6 +128,22 @@ class KeyringVault:
             raise VaultError(str(error)) from None
 
 
+class _ReadVault:
+    """What another vault held when it was read; nothing is written to it."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def load(self) -> bytes:
+        return self._content
+
+    def save(self, content: bytes) -> None:  # noqa: ARG002 - the port has it
+        raise VaultError("these credentials are only read")
+
+    def put_aside(self) -> None:
+        raise VaultError("these credentials are only read")
+
+
 class CredentialSource(NamedTuple):
     """Where a credential comes from; `variable` is the one of the environment."""
 
@@ -159,6 +175,10 @@ class Credentials:
                 return ApiKey(value), CredentialSource("environment", name)
         kept = stored.get(GLOBAL, {}).get(provider_id)
         return None if kept is None else (kept, CredentialSource("stored"))
+
+    def as_kept_now(self) -> "Credentials":
+        """The same, read once: a keyring that cannot be used takes long to say so."""
+        return Credentials(_ReadVault(msgspec.json.encode(self._scopes())), self._environ)
 
     def kept(self) -> list[str]:
         """The providers something is kept for, for everyone."""

@@ -129,10 +129,10 @@ class ProviderDirectory:
         """A provider of our table, or of the catalog as it was fetched."""
         return KNOWN.get(provider_id) or listed_provider(self.catalog.entry(provider_id))
 
-    def _why_not(self, provider_id: str) -> str:
+    def _why_not(self, provider_id: str, among: Credentials | None = None) -> str:
         """Why a provider cannot be used, and what to type."""
         known = self.known(provider_id)
-        if known is None and self.credentials.find(provider_id):
+        if known is None and (among or self.credentials).find(provider_id):
             return (
                 f'Provider resolution failed for "{provider_id}": its address is not known. '
                 f"Type: stringd keys set {provider_id} --base-url <address of a server that "
@@ -140,7 +140,7 @@ class ProviderDirectory:
             )
         told = f'No credential found for provider "{provider_id}".'
         if known is None and provider_id not in KEY_VARIABLES:
-            near = get_close_matches(provider_id, self._ids(), n=1)
+            near = get_close_matches(provider_id, self._ids(among), n=1)
             meant = f" Did you mean {near[0]}?" if near else ""
             return f"{told} It is not a known provider.{meant} See: stringd providers --all"
         names = " or ".join(KEY_VARIABLES.get(provider_id, ()))
@@ -148,9 +148,12 @@ class ProviderDirectory:
         lacks = f" The daemon was started without {names}." if names else ""
         return f"{told}{lacks} Type: stringd keys set {provider_id}"
 
-    def access(self, provider_id: str) -> Access | None:
-        """How to reach a provider, or None while its credential is missing."""
-        credential = self.credentials.find(provider_id)
+    def access(self, provider_id: str, among: Credentials | None = None) -> Access | None:
+        """How to reach a provider, or None while its credential is missing.
+
+        `among` are the credentials, where they were read already.
+        """
+        credential = (among or self.credentials).find(provider_id)
         known = self.known(provider_id)
         if known is None:
             return _custom_access(credential)
@@ -197,8 +200,8 @@ class ProviderDirectory:
         except VaultError as error:
             raise RefusedError("INTERNAL_ERROR", str(error)) from None
 
-    def _ids(self) -> list[str]:
-        own = self.credentials.kept()
+    def _ids(self, among: Credentials | None = None) -> list[str]:
+        own = (among or self.credentials).kept()
         return sorted({*self.catalog.provider_ids, *KNOWN, *own, "demo"})
 
     async def infos(
@@ -206,23 +209,26 @@ class ProviderDirectory:
     ) -> list[ProviderInfo]:
         """Every provider or `only` one, sorted by id; with `ask`, those that can be asked are."""
         registered = self._registered.ids()
-        wanted = [each for each in self._ids() if only is None or each == only]
-        found = [self._info(each, scope, custom=each in registered) for each in wanted]
+        kept = await asyncio.to_thread(self.credentials.as_kept_now)
+        wanted = [each for each in self._ids(kept) if only is None or each == only]
+        found = [self._info(each, scope, kept, custom=each in registered) for each in wanted]
         if ask:
-            listers = [(info, self._lister(info.id)) for info in found]
-            mask = self.credentials.mask
+            listers = [(info, self._lister(info.id, kept)) for info in found]
+            mask = kept.mask
             await asyncio.gather(*(live.ask(info, each, mask) for info, each in listers if each))
             for info in found:
                 if not info.models and not info.usable:
-                    info.error, info.models_source = self._why_not(info.id), "error"
+                    info.error, info.models_source = self._why_not(info.id, kept), "error"
         return found
 
-    def _info(self, provider_id: str, scope: str | None, *, custom: bool) -> ProviderInfo:
+    def _info(
+        self, provider_id: str, scope: str | None, kept: Credentials, *, custom: bool
+    ) -> ProviderInfo:
         known = self.known(provider_id)
-        located = self.credentials.locate(provider_id, scope)
+        located = kept.locate(provider_id, scope)
         # All models of everybody are megabytes; those of the many others come with a key.
         models = self.catalog.models(provider_id) if provider_id in OWN or located else []
-        own = known is None and _custom_access(self.credentials.find(provider_id)) is not None
+        own = known is None and _custom_access(kept.find(provider_id)) is not None
         kind: CredentialType = known.credential_type if known else "custom" if own else "api"
         if provider_id == "demo":
             kind, models = "none", [ModelInfo(id=each, name=each) for each in _DEMO_MODELS]
@@ -236,7 +242,7 @@ class ProviderDirectory:
             models=models,
             models_source="catalog",
             is_custom=custom,
-            usable=provider_id == "demo" or self.access(provider_id) is not None,
+            usable=provider_id == "demo" or self.access(provider_id, kept) is not None,
             credential_source=source.kind if source else UNSET,
             credential_variable=(source.variable if source else None) or UNSET,
             key_variables=list(KEY_VARIABLES.get(provider_id, ())),
@@ -246,9 +252,9 @@ class ProviderDirectory:
         name = self.catalog.name(provider_id)
         return known.name if known and known.name and name == provider_id else name
 
-    def _lister(self, provider_id: str) -> Lister | None:
+    def _lister(self, provider_id: str, kept: Credentials) -> Lister | None:
         """Where a provider says more than the catalog; one without a key is not asked."""
-        known, access = self.known(provider_id), self.access(provider_id)
+        known, access = self.known(provider_id), self.access(provider_id, kept)
         if access is None:
             return None
         if provider_id == "ollama":
@@ -256,7 +262,7 @@ class ProviderDirectory:
         if provider_id == "github-copilot":
             return live.copilot(access.base_url, access.key)
         elsewhere = known is None or access.base_url != known.base_url
-        if not elsewhere and self.credentials.find(provider_id) is None:
+        if not elsewhere and kept.find(provider_id) is None:
             return None
         if access.family == "anthropic":
             return live.anthropic(access.base_url, access.key)
