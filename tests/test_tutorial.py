@@ -97,6 +97,8 @@ def test_the_lines_for_authors_can_be_typed_as_they_stand(
     (tmp_path / "greet").mkdir()
     (tmp_path / "greet" / "string.md").write_text(APP, encoding="utf-8")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    # As in a clone after `make run`.
+    (tmp_path / ".venv").symlink_to(sys.prefix)
     text = (ROOT / page).read_text(encoding="utf-8")
     lines = text[text.index(first) :].partition("\n```")[0].splitlines()
     for line in lines:

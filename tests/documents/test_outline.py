@@ -21,7 +21,7 @@ Words.
 
 
 def test_headings_and_marked_blocks_come_in_their_order_and_includes_last() -> None:
-    assert [tuple(each) for each in outline(parse(TEXT))] == [
+    assert [(each.id, each.title, each.level) for each in outline(parse(TEXT))] == [
         ("title", "Title", 1),
         ("intro", "", 0),
         ("do-it", "Steps", 2),

@@ -416,9 +416,7 @@ async def test_a_receipt_tells_who_took_a_text_or_that_nobody_did(
 
 
 @proves("RUN-21")
-@pytest.mark.parametrize(
-    "run_id", ["../x", "a/b", "..", ".hidden", "a\\b", "x\n", "y" * 300, "é" * 120]
-)
+@pytest.mark.parametrize("run_id", ["../x", "a/b", "..", ".", "a\\b", "x\n", "y" * 300, "é" * 120])
 async def test_run_ids_that_are_no_file_names_are_refused(
     server: RunsServer, watcher: Watcher, run_id: str
 ) -> None:

@@ -201,10 +201,6 @@ def test_requests_before_a_broken_one_are_answered(daemon: Daemon) -> None:
         b"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        (
-            b"GET /exec HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\n"
-            b"Upgrade: websocket\r\n\r\n"
-        ),
     ],
 )
 def test_what_is_no_request_is_answered_and_the_connection_closed(
@@ -219,6 +215,17 @@ def test_what_is_no_request_is_answered_and_the_connection_closed(
         assert CORS.items() <= answer.headers.items()
         assert wire.rest() == b""
     assert request(daemon.port, "GET", "/health").status == 200
+
+
+def test_a_websocket_is_offered_at_one_path_only(daemon: Daemon) -> None:
+    asked = (
+        b"GET /exec HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\n"
+        b"Upgrade: websocket\r\n\r\n"
+    )
+    with Wire(daemon.port) as wire:
+        answer = wire.send(asked).receive()
+    assert answer.status == 404
+    assert "GET /ws" in answer.json["error"]
 
 
 @proves("HTTP-14")

@@ -151,7 +151,7 @@ class App:
     ) -> HttpError | None:
         """Why a WebSocket upgrade is refused; None when it may pass."""
         if path != WEBSOCKET.encode() or method != b"GET":
-            return HttpError(400, f"WebSocket is offered only at GET {WEBSOCKET}")
+            return HttpError(404, f"WebSocket is offered only at GET {WEBSOCKET}")
         refusal = self.refusal(headers)
         return None if refusal is None else HttpError(403, refusal)
 

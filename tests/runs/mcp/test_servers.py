@@ -68,6 +68,7 @@ async def test_a_tool_of_a_stdio_server_is_called_and_shown_with_its_origin(
             "connected": True,
             "toolCount": 4,
             "assignedAgents": ["a"],
+            "trusted": True,
         }
     ]
     await watcher.send("start_run", runId="r")

@@ -1,4 +1,4 @@
-"""Where runs are kept. The engine knows only this; files stand behind it today."""
+"""Where runs are kept. The engine knows only this; files are behind it today."""
 
 import re
 from collections.abc import Iterator
@@ -16,10 +16,9 @@ _MAX_NAME_BYTES: Final = 200
 def check_run_id(run_id: str) -> None:
     """A run id names files; only a plain file name will do. Raises `PrepareError`."""
     too_long = len(run_id.encode("utf-8", "replace")) > _MAX_NAME_BYTES
-    if too_long or not _PLAIN_NAME.fullmatch(run_id) or run_id.startswith("."):
+    if too_long or not _PLAIN_NAME.fullmatch(run_id) or run_id in (".", ".."):
         raise PrepareError(
-            f"Invalid run id: {run_id[:80]!r}. "
-            "Use letters, digits, dots, dashes; no slashes, no dot first."
+            f"Invalid run id: {run_id[:80]!r}. Use letters, digits, dots, dashes; no slashes."
         )
 
 
