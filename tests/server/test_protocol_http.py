@@ -217,6 +217,7 @@ def test_what_is_no_request_is_answered_and_the_connection_closed(
     assert request(daemon.port, "GET", "/health").status == 200
 
 
+@proves("HTTP-14")
 def test_a_websocket_is_offered_at_one_path_only(daemon: Daemon) -> None:
     asked = (
         b"GET /exec HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\n"

@@ -197,8 +197,9 @@ class McpServers(Generic[Key]):
                 client.close()
 
     async def close(self) -> None:
-        """Stop them all."""
+        """Stop them all, and wait for those that were given up before."""
         await asyncio.gather(*(self.stop(key) for key in self.keys))
+        await self.ended()
 
     async def ended(self) -> None:
         """Return when those that run now have stopped by themselves."""
