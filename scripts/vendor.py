@@ -36,10 +36,6 @@ MODULES: Final = (
     Module("marked", "lib/marked.esm.js", "marked.js"),
     Module("dompurify", "dist/purify.es.mjs", "purify.js"),
     Module("ansi_up", "ansi_up.js", "ansi_up.js"),
-    Module("uplot", "dist/uPlot.esm.js", "uplot.js"),
-    Module("uplot", "dist/uPlot.min.css", "uplot.css"),
-    Module("@xterm/xterm", "lib/xterm.mjs", "xterm.js"),
-    Module("@xterm/xterm", "css/xterm.css", "xterm.css"),
 )
 _ADDRESSES: Final = {
     "preact": "./preact.js",

@@ -42,13 +42,6 @@ class RunProgress:
         return not self.finished and bool(self.prompts)
 
 
-def prompt_id(prompt: Prompt) -> str:
-    """What an answer quotes; an input request has no id of its own but its agent."""
-    if isinstance(prompt, m.RequestInput):
-        return f"input:{prompt.agent_name}"
-    return str(prompt.request_id)
-
-
 class RunClient:
     """One connection, used as `async with`."""
 

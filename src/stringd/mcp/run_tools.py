@@ -12,10 +12,11 @@ from msgspec import UNSET
 from stringd.mcp.jobs import BEAT_SECONDS, Report
 from stringd.mcp.outcome import ToolError, ToolOutcome, failed, said
 from stringd.mcp.ports import McpCaller, RunsPort
-from stringd.mcp.run_client import Prompt, RunClient, RunProgress, prompt_id
+from stringd.mcp.run_client import Prompt, RunClient, RunProgress
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 from stringd.wire.runs.names import new_run_id
+from stringd.wire.runs.prompts import prompt_id
 from stringd.wire.runs.types import RunOverview
 
 Filled = Annotated[str, msgspec.Meta(min_length=1)]

@@ -18,17 +18,6 @@ def prompt_kind(prompt: Prompt) -> PromptKind:
     return "question" if isinstance(prompt, RequestQuestion) else "input"
 
 
-def prompt_id(prompt: Prompt) -> str:
-    """What names a prompt; an input request has no id of its own but its agent."""
-    if isinstance(prompt, RequestInput):
-        return input_id(prompt.agent_name)
-    return str(prompt.request_id)
-
-
-def input_id(agent_name: str) -> str:
-    return f"input:{agent_name}"
-
-
 class Waiting(NamedTuple):
     """`frame` is the broadcast as it was sent, so that a late subscriber sees the same."""
 

@@ -10,7 +10,7 @@ from msgspec import UNSET
 from stringd.runs.agents.extensions import Registry
 from stringd.runs.agents.steering import Mailbox
 from stringd.runs.engine.observer import RunObserver, UnobservedRuns
-from stringd.runs.engine.pending import PendingPrompts, Prompt, prompt_id, prompt_kind
+from stringd.runs.engine.pending import PendingPrompts, Prompt, prompt_kind
 from stringd.runs.errors import UnansweredError
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.guard.guards import RunGuards
@@ -24,6 +24,7 @@ from stringd.system.clock import timestamp
 from stringd.wire.run_status import RunStatus
 from stringd.wire.runs import encode
 from stringd.wire.runs.messages import Broadcast
+from stringd.wire.runs.prompts import prompt_id
 from stringd.wire.runs.types import ConversationHistory, RunSummary
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from stringd.runs.engine.human import asked_for, decided, prompt_of
 from stringd.runs.engine.live_runs import LiveRuns
-from stringd.runs.engine.pending import input_id, prompt_id, prompt_kind
+from stringd.runs.engine.pending import prompt_kind
 from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import RefusedError
 from stringd.runs.guard.permissions import HumanAnswer
@@ -17,6 +17,7 @@ from stringd.runs.record.events import PromptAsked, PromptKind
 from stringd.runs.record.resume import read_journal
 from stringd.runs.record.views import latest_start
 from stringd.wire.runs import requests
+from stringd.wire.runs.prompts import input_id, prompt_id
 
 
 class Answers:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from stringd.system.clock import timestamp
 from stringd.wire.feed import PromptKind, RunChanged, RunResolved, RunStep, RunWaiting
 from stringd.wire.runs import messages as m
+from stringd.wire.runs.prompts import prompt_id
 
 if TYPE_CHECKING:
     from stringd.runs import DecidedBy
@@ -106,7 +107,7 @@ def _waiting(
             run_id=prompt.run_id,
             strategy=strategy,
             prompt="input",
-            request_id=f"input:{prompt.agent_name}",
+            request_id=prompt_id(prompt),
             agent=prompt.agent_name,
             text=_short(prompt.prompt or ""),
         )
@@ -115,7 +116,7 @@ def _waiting(
             run_id=prompt.run_id,
             strategy=strategy,
             prompt="question",
-            request_id=str(prompt.request_id),
+            request_id=prompt_id(prompt),
             agent=prompt.agent_name,
             text=_short(prompt.question),
         )
@@ -123,7 +124,7 @@ def _waiting(
         run_id=prompt.run_id,
         strategy=strategy,
         prompt="permission",
-        request_id=str(prompt.request_id),
+        request_id=prompt_id(prompt),
         agent=prompt.agent_name,
         tool=prompt.tool_name or "",
         operation=prompt.operation,
