@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -136,6 +137,15 @@ def cage(kind: Kind) -> Iterator[Cage | str]:
     with _tree(kind, parent) as base:
         python = _python(kind.account)
         yield Cage(kind, walls, base, python) if python else "the other account has no Python"
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[None]:
+    """A socket at a path, which every sandbox hides."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        yield
 
 
 @cache

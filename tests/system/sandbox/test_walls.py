@@ -23,7 +23,6 @@ from stringd.system.sandbox.bubblewrap import bubblewrap_argv
 from stringd.system.sandbox.landlock import landlock_argv
 from stringd.system.sandbox.limits import (
     Group,
-    before_command,
     delegated_parent,
     group_settings,
     lower_limits,
@@ -114,8 +113,7 @@ def test_limits_become_settings_of_a_group() -> None:
     # What a group does not know, the shell does.
     lowered = lower_limits(wanted, grouped=True)
     assert lowered == "{ ulimit -t 3; } 2>/dev/null"
-    assert before_command(lowered)[2] == f'{lowered}; exec "$@"'
-    assert before_command(lower_limits(Limits(processes=None), grouped=False)) == []
+    assert lower_limits(Limits(processes=None), grouped=False) == ""
 
 
 def test_both_kinds_of_walls_are_told_of_a_group() -> None:
@@ -128,7 +126,7 @@ def test_both_kinds_of_walls_are_told_of_a_group() -> None:
         variables={},
         group=group,
     )
-    assert inside[7:10] == ["/usr/bin/bwrap", "/g/one", "pids.max=5"]
+    assert inside[8:11] == ["/usr/bin/bwrap", "/g/one", "pids.max=5"]
     launched = landlock_argv(
         Landlock(7, True), SandboxSpec(), (), ["true"], variables={}, group=group
     )

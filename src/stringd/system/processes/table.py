@@ -69,6 +69,13 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def is_first_of_namespace(pid: int) -> bool:
+    """Whether the process is number 1 of a process namespace inside ours."""
+    lines = _read(f"/proc/{pid}/status").splitlines()
+    numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+    return len(numbers) > 1 and numbers[-1] == "1"
+
+
 def everyone() -> Iterator[ProcessEntry]:
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit() and (process := find(int(name))) is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from stringd.system.sandbox.launcher import seccomp
-from stringd.system.sandbox.limits import Group, before_command, lower_limits
+from stringd.system.sandbox.limits import Group, lower_limits
 from stringd.system.sandbox.spec import Network, SandboxSpec
 from stringd.system.sandbox.view import MountAccess, ViewEntry
 
@@ -28,22 +28,56 @@ _KERNEL_SETTINGS: Final = (
 
 # bubblewrap takes the filter from a descriptor. The shell opens one, so that a caller has nothing
 # to pass on but arguments; `-p` keeps it from reading anything the environment names. It also looks
-# for the hidden files once more: bubblewrap gives up on one that has vanished meanwhile.
+# for the hidden files once more: bubblewrap gives up on one that has vanished meanwhile. A socket
+# may still vanish after that look, with its server: where one is to be hidden, the shell stays to
+# repeat the start.
 _PRELUDE: Final = """
-program=$1 group=$2 settings=$3 filter=$4 files=$5 options=$6
-shift 6
+repeat=$1 program=$2 group=$3 settings=$4 filter=$5 files=$6 options=$7
+shift 7
 if [ -n "$group" ]; then
   { mkdir "$group" &&
     for each in $settings; do echo "${each#*=}" >"$group/${each%%=*}" || exit 126; done &&
     echo $$ >"$group/cgroup.procs"; } || { echo "sandbox: no control group $group" >&2; exit 126; }
 fi
+exec 9>&2
 hide=()
 for each in "${@:1:files}"; do
+  [ -S "$each" ] && for keeper in /usr/bin/setpriv /bin/setpriv; do
+    [ -x "$keeper" ] && exec "$keeper" --pdeathsig KILL \
+      /bin/bash --norc --noprofile -p -c "$repeat" stringd-sandbox \
+      "$program" "$filter" "$files" "$options" "$@"
+  done
   [ -e "$each" ] && hide+=(--dev-bind /dev/null "$each")
 done
 exec {given}< <(printf %b "$filter")
 shift "$files"
 exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options+1}"
+"""
+
+# What bubblewrap says itself comes here; descriptor 9 is for what runs inside. A word from it means
+# that nothing was started.
+_REPEAT: Final = """
+program=$1 filter=$2 count=$3 options=$4
+shift 4
+files=("${@:1:count}")
+shift "$count"
+exec 8>&1
+while :; do
+  hide=() hidden=()
+  for each in "${files[@]}"; do
+    [ -e "$each" ] && hide+=(--dev-bind /dev/null "$each") hidden+=("$each")
+  done
+  said=$(
+    exec {given}< <(printf %b "$filter")
+    exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options+1}" \
+      2>&1 >&8 8>&-
+  )
+  status=$?
+  [ -n "$said" ] || exit "$status"
+  for each in "${hidden[@]}"; do [ -e "$each" ] || continue 2; done
+  echo "$said" >&2
+  exit "$status"
+done
 """
 
 # Runs inside, as the parent of the command. Signals that ask what is inside to end are not for it.
@@ -54,7 +88,7 @@ exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options
 _KEEP_JOBS: Final = """
 limits=$1
 shift
-exec 3>&2 4>&1 2>/dev/null
+exec 3>&9 4>&1 9>&- 2>/dev/null
 set -m
 trap "" HUP INT TERM
 said=
@@ -109,7 +143,7 @@ def bubblewrap_argv(
     """`variables` are set inside; `group` is a control group for the shell to make and enter."""
     prelude = _script(_PRELUDE)
     lowered = lower_limits(spec.limits, grouped=group is not None)
-    around = [*_script(_KEEP_JOBS), lowered] if spec.keeps_jobs else before_command(lowered)
+    around = [*_script(_KEEP_JOBS), lowered] if spec.keeps_jobs else _before_command(lowered)
     settings = "" if group is None else " ".join(f"{name}={value}" for name, value in group.limits)
     files = [each.path for each in entries if _is_hidden_file(each)]
     options = [
@@ -119,7 +153,8 @@ def bubblewrap_argv(
     ]
     return [
         *prelude,
-        *(walls.program, "" if group is None else group.path, settings, _filter(walls.machine)),
+        *(_REPEAT, walls.program, "" if group is None else group.path, settings),
+        _filter(walls.machine),
         *(str(len(files)), str(len(options)), *files, *options),
         *(*around, *command),
     ]
@@ -127,6 +162,10 @@ def bubblewrap_argv(
 
 def _script(text: str) -> list[str]:
     return [BASH, "--norc", "--noprofile", "-p", "-c", text, "stringd-sandbox"]
+
+
+def _before_command(lowered: str) -> list[str]:
+    return ["/bin/sh", "-c", f'exec 2>&9 9>&-; {lowered or ":"}; exec "$@"', "sh"]
 
 
 def _is_hidden_file(entry: ViewEntry) -> bool:

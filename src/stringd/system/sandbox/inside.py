@@ -7,6 +7,7 @@ from stringd.system.processes.table import (
     children,
     descendants,
     find,
+    is_first_of_namespace,
     send_signal,
 )
 
@@ -14,11 +15,13 @@ from stringd.system.processes.table import (
 def processes_inside(pid: int) -> list[ProcessEntry]:
     """What runs in the sandbox that the process `pid` is.
 
-    That process and its child are the walls; the command is the grandchild.
+    That process and its child are the walls, and so is a grandchild that is the first process of a
+    namespace; the command is the next below.
     """
     found: list[ProcessEntry] = []
-    for keeper in children(pid):
-        for command in children(keeper):
+    for child in children(pid):
+        first = [each for each in children(child) if is_first_of_namespace(each)]
+        for command in children(first[0] if first else child):
             entry = find(command)
             found += [entry] if entry is not None and entry.alive else []
             found += descendants(command)

@@ -42,11 +42,6 @@ def lower_limits(limits: Limits, *, grouped: bool) -> str:
     return "; ".join(f"{{ {step}; }} 2>/dev/null" for step in _steps(limits, grouped=grouped))
 
 
-def before_command(lowered: str) -> list[str]:
-    """The command before the command that runs such a text."""
-    return ["/bin/sh", "-c", f'{lowered}; exec "$@"', "sh"] if lowered else []
-
-
 def _steps(limits: Limits, *, grouped: bool) -> Iterator[str]:
     if limits.processes is not None and not grouped:
         # Shells disagree on the letter.

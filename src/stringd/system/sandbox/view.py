@@ -107,7 +107,11 @@ def _parent(path: str) -> str:
 def _can_pass(directory: str, known: dict[str, bool]) -> bool:
     """Whether root without its capabilities gets into a directory."""
     if directory not in known:
-        info = os.stat(directory)  # noqa: PTH116
+        try:
+            info = os.stat(directory)  # noqa: PTH116
+        except OSError:
+            # It has vanished meanwhile, and what was in it too.
+            return False
         shift = 6 if info.st_uid == 0 else 3 if info.st_gid == os.getegid() else 0
         may = bool(info.st_mode >> shift & 1)
         known[directory] = may and _can_pass(_parent(directory), known)
