@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from stringd.documents import Document, parse
+from stringd.formats.archives import leaves_folder
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages import record
 from stringd.runtime.packages.installed import (
@@ -252,8 +253,7 @@ def remove(home: str, name: str) -> Removal | None:
 def check_paths(names: list[str]) -> None:
     """Refuse file names that leave the package. Raises `InstallError`."""
     for name in names:
-        parts = name.replace("\\", "/").split("/")
-        if not name or name.startswith(("/", "\\")) or ".." in parts or "\0" in name:
+        if leaves_folder(name):
             raise InstallError(f'Security violation: invalid file path "{name}"')
 
 
