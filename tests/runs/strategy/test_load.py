@@ -71,7 +71,7 @@ def test_everything_a_file_may_say_is_understood(tmp_path: Path) -> None:
     assert isinstance(judge, d.LlmAgent)
     assert not judge.retention.compaction
     cycle = found.flow.steps[1]
-    assert isinstance(cycle, d.Cycle)
+    assert isinstance(cycle, d.CycleFlow)
     assert (cycle.cycles, cycle.observer, cycle.match) == (None, "judge", "first-line")
     assert [flow.name for flow in d.flows_within(found.flow)] == ["Main", "Improve", "All", "Route"]
 

@@ -96,9 +96,9 @@ class FlowRunner:
 
     async def run(self, message: str) -> AgentCallResult:
         match self.flow:
-            case d.Sequential():
+            case d.SequentialFlow():
                 text = await self._in_order(message, "")
-            case d.Cycle() as cycle:
+            case d.CycleFlow() as cycle:
                 text = await self._cycle(cycle, message)
             case d.BroadcastFlow() as broadcast:
                 text = await self._broadcast(broadcast, message)
@@ -120,7 +120,7 @@ class FlowRunner:
             results = [await self.step(index, message, "") for index in indices]
         return flow.separator.join(result.text for result in results)
 
-    async def _cycle(self, flow: d.Cycle, current: str) -> str:
+    async def _cycle(self, flow: d.CycleFlow, current: str) -> str:
         hooks = self._stage.hooks
         for number in count(1) if flow.cycles is None else range(1, flow.cycles + 1):
             # Instant steps must not keep a stop from being heard.

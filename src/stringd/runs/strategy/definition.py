@@ -79,13 +79,13 @@ class AgentStep:
 
 
 @dataclass(frozen=True)
-class Sequential:
+class SequentialFlow:
     name: str
     steps: tuple["Step", ...]
 
 
 @dataclass(frozen=True)
-class Cycle:
+class CycleFlow:
     """`cycles` is None when it runs until a signal or a stop."""
 
     name: str
@@ -111,7 +111,7 @@ class CustomFlow:
     config: Mapping[str, Any] | None = None
 
 
-FlowDefinition = Sequential | Cycle | BroadcastFlow | CustomFlow
+FlowDefinition = SequentialFlow | CycleFlow | BroadcastFlow | CustomFlow
 Step = AgentStep | FlowDefinition
 
 

@@ -207,7 +207,7 @@ def flow_of(raw: Mapping[str, Any]) -> d.FlowDefinition:
     name, steps = raw["name"], tuple(_step(step) for step in raw["steps"])
     match raw["type"]:
         case "sequential":
-            return d.Sequential(name, steps)
+            return d.SequentialFlow(name, steps)
         case "broadcast":
             return d.BroadcastFlow(name, steps, raw.get("separator", "\n\n"))
         case "cycle":
@@ -216,15 +216,15 @@ def flow_of(raw: Mapping[str, Any]) -> d.FlowDefinition:
             return d.CustomFlow(name, steps, type_, raw.get("config"))
 
 
-def _cycle(raw: Mapping[str, Any], name: str, steps: tuple[d.Step, ...]) -> d.Cycle:
+def _cycle(raw: Mapping[str, Any], name: str, steps: tuple[d.Step, ...]) -> d.CycleFlow:
     cycles = raw.get("cycles", 1)
-    return d.Cycle(
+    return d.CycleFlow(
         name,
         steps,
         cycles=None if cycles == "Infinity" else int(cycles),
         observer=raw.get("observer"),
-        signals=tuple(raw.get("breakCycleSignals", d.Cycle.signals)),
-        match=raw.get("breakCycleSignalMatch", d.Cycle.match),
+        signals=tuple(raw.get("breakCycleSignals", d.CycleFlow.signals)),
+        match=raw.get("breakCycleSignalMatch", d.CycleFlow.match),
     )
 
 
@@ -262,7 +262,7 @@ def _check_flow(flow: d.FlowDefinition, strategy: d.Strategy, known: KnownNames)
             f"Registered flows: {_names(known.flow_types)}."
         )
     named = [step.agent for step in flow.steps if isinstance(step, d.AgentStep)]
-    if isinstance(flow, d.Cycle) and flow.observer is not None:
+    if isinstance(flow, d.CycleFlow) and flow.observer is not None:
         named.append(flow.observer)
     for agent in named:
         if agent not in strategy.agents:
