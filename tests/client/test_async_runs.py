@@ -85,7 +85,7 @@ async def test_prompts_are_answered_and_steering_is_heard(daemon: Daemon, tmp_pa
     path = strategy(tmp_path, "you", "asking", "echo", you=USER, asking=asking, echo=ECHO)
     async with AsyncRuns(daemon.port) as runs:
         run = await runs.run(path)
-        seen: list[m.Broadcast] = []
+        seen: list[m.RunBroadcast] = []
         async for event in run:
             seen.append(event)
             if isinstance(event, m.RequestInput):
@@ -219,7 +219,7 @@ async def test_a_broken_connection_loses_and_repeats_nothing(
     daemon: Daemon, tmp_path: Path
 ) -> None:
     path = strategy(tmp_path, "you", "echo", you=USER, echo=scripted("a b c d e"))
-    events: list[m.Broadcast] = []
+    events: list[m.RunBroadcast] = []
     async with (
         asyncio.timeout(WAIT_SECONDS),
         cable(daemon.port) as line,

@@ -28,7 +28,7 @@ async def test_it_prepares_starts_and_follows_a_run(tmp_path: Path) -> None:
             seen.append(message)
             if isinstance(message, m.StrategyCompleted):
                 break
-        assert [message.seq for message in seen if isinstance(message, m.Broadcast)] == list(
+        assert [message.seq for message in seen if isinstance(message, m.RunBroadcast)] == list(
             range(1, len(seen) + 1)
         )
 

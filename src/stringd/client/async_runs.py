@@ -256,7 +256,7 @@ class AsyncRuns:
         if future is not None and not future.done():
             future.set_result(message)
         for handle in list(self._handles):
-            if isinstance(message, m.Broadcast) and message.run_id == handle.run_id:
+            if isinstance(message, m.RunBroadcast) and message.run_id == handle.run_id:
                 handle.put(message)
             elif isinstance(message, m.Error) and message.request_id == handle.subscription_id:
                 handle.put(RequestFailedError(message.code, message.message))
@@ -290,7 +290,7 @@ class RunHandle:
         self.run_id = run_id
         self.next_seq = next_seq
         self._runs = runs
-        self._news: asyncio.Queue[m.Broadcast | RunsError] = asyncio.Queue()
+        self._news: asyncio.Queue[m.RunBroadcast | RunsError] = asyncio.Queue()
         self._ended = False
 
     @property
@@ -303,7 +303,7 @@ class RunHandle:
             run_id=self.run_id, from_seq=self.next_seq, request_id=self.subscription_id
         )
 
-    async def __aiter__(self) -> AsyncIterator[m.Broadcast]:
+    async def __aiter__(self) -> AsyncIterator[m.RunBroadcast]:
         """Events in order, none twice, none left out; the last one says how the run ended.
 
         Raises `UnreachableError` when the daemon stays away, and `RequestFailedError` when it came
@@ -335,9 +335,9 @@ class RunHandle:
         """Stop the run."""
         await self._runs.stop(self.run_id)
 
-    def put(self, event: m.Broadcast | RunsError) -> None:
+    def put(self, event: m.RunBroadcast | RunsError) -> None:
         """Take an event from the connection, unless it was here before."""
-        if isinstance(event, m.Broadcast) and event.seq is not UNSET:
+        if isinstance(event, m.RunBroadcast) and event.seq is not UNSET:
             if self.next_seq is not UNSET and event.seq < self.next_seq:
                 return
             self.next_seq = event.seq + 1

@@ -45,23 +45,23 @@ def plain_answer(text: str) -> AgentAnswer:
 class CallObserver(Protocol):
     """The run around an agent: it steers the message, and sees, keeps and shows what happens."""
 
-    async def steer(self, agent: "Agent", message: str, path: str) -> str: ...
+    async def steer(self, agent: "RunAgent", message: str, path: str) -> str: ...
 
-    async def steer_between(self, agent: "Agent", key: str) -> list[str]: ...
+    async def steer_between(self, agent: "RunAgent", key: str) -> list[str]: ...
 
-    async def stream(self, agent: "Agent", event: AgentStreamEvent) -> None: ...
+    async def stream(self, agent: "RunAgent", event: AgentStreamEvent) -> None: ...
 
     async def record(self, record: ConversationRecord, path: str) -> None: ...
 
     async def retention(self, event: RetentionEvent) -> None: ...
 
-    async def output(self, agent: "Agent", result: AgentCallResult) -> None: ...
+    async def output(self, agent: "RunAgent", result: AgentCallResult) -> None: ...
 
 
 class AgentTurn:
     """One call in flight, as a body sees it."""
 
-    def __init__(self, agent: "Agent", info: CallInfo, message: str, path: str) -> None:
+    def __init__(self, agent: "RunAgent", info: CallInfo, message: str, path: str) -> None:
         self.agent = agent
         self.info = info
         self.message = message
@@ -89,7 +89,7 @@ class Body(Protocol):
     async def answer(self, call: AgentTurn) -> AgentAnswer: ...
 
 
-class Agent:
+class RunAgent:
     """A named agent of one run, with its memory."""
 
     def __init__(

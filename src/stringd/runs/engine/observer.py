@@ -6,10 +6,10 @@ if TYPE_CHECKING:
     from stringd.runs.record.events import DecidedBy
     from stringd.wire.run_status import RunStatus
     from stringd.wire.runs.messages import (
-        Broadcast,
         RequestInput,
         RequestPermission,
         RequestQuestion,
+        RunBroadcast,
     )
 
 PromptKind = Literal["permission", "question", "input"]
@@ -21,7 +21,7 @@ class RunObserver(Protocol):
     def prepared(self, run_id: str, strategy: str) -> None:
         """A run can be started."""
 
-    def said(self, strategy: str, status: "RunStatus", message: "Broadcast") -> None:
+    def said(self, strategy: str, status: "RunStatus", message: "RunBroadcast") -> None:
         """A run sent this to its subscribers."""
 
     def still_asked(
@@ -46,7 +46,7 @@ class UnobservedRuns:
 
     def prepared(self, run_id: str, strategy: str) -> None: ...
 
-    def said(self, strategy: str, status: "RunStatus", message: "Broadcast") -> None: ...
+    def said(self, strategy: str, status: "RunStatus", message: "RunBroadcast") -> None: ...
 
     def still_asked(
         self,

@@ -23,7 +23,7 @@ from stringd.runs.strategy.skills import Skill
 from stringd.system.clock import timestamp
 from stringd.wire.run_status import RunStatus
 from stringd.wire.runs import encode
-from stringd.wire.runs.messages import Broadcast
+from stringd.wire.runs.messages import RunBroadcast
 from stringd.wire.runs.prompts import prompt_id
 from stringd.wire.runs.types import ConversationHistory, RunSummary
 
@@ -134,7 +134,7 @@ class Run:
             completed_at=UNSET if self.completed_at is None else self.completed_at,
         )
 
-    def publish(self, message: Broadcast) -> bytes:
+    def publish(self, message: RunBroadcast) -> bytes:
         """Number a broadcast, keep it, then show it to every subscriber; returns the frame."""
         self.seq += 1
         message.seq = self.seq
@@ -150,13 +150,13 @@ class Run:
         self._observer.said(self.strategy_name, self.status, message)
         return raw
 
-    def recall(self, message: Broadcast) -> None:
+    def recall(self, message: RunBroadcast) -> None:
         """Number and keep a broadcast of an earlier life, for those who ask what was."""
         following, self.subscribers = self.subscribers, {}
         self.publish(message)
         self.subscribers = following
 
-    def observe(self, message: Broadcast) -> None:
+    def observe(self, message: RunBroadcast) -> None:
         """Publish an event of the running segment; once it has ended, late ones are dropped."""
         if self.status == "running":
             message.request_id = self.request_id

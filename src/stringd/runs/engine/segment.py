@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from stringd.runs.agents.agent import Agent, Body, CustomBody, UserBody
+from stringd.runs.agents.agent import Body, CustomBody, RunAgent, UserBody
 from stringd.runs.agents.extensions import CustomType
 from stringd.runs.agents.hooks import Hooks
 from stringd.runs.agents.llm import LlmBody, LlmParts
@@ -182,24 +182,26 @@ class Segment:
         agent = step.agent if isinstance(step, d.AgentStep) else None
         return StepPlace(step.name, self.prepared.strategy.flow.name, agent, index, path)
 
-    async def steer(self, agent: Agent, message: str, path: str) -> str:
+    async def steer(self, agent: RunAgent, message: str, path: str) -> str:
         if self._journal.turns(path):
             # The call was begun before; its message was sent to the model and cannot change.
             return message
         texts = self._deliver(agent, self._mailbox.drain())
         return with_steering(message, texts) if texts else message
 
-    async def steer_between(self, agent: Agent, key: str) -> list[str]:
+    async def steer_between(self, agent: RunAgent, key: str) -> list[str]:
         return self._deliver(agent, self._mailbox.drain_between(), key)
 
-    def _deliver(self, agent: Agent, steers: Sequence[Steer], key: str | None = None) -> list[str]:
+    def _deliver(
+        self, agent: RunAgent, steers: Sequence[Steer], key: str | None = None
+    ) -> list[str]:
         for steer in steers:
             self.recorder.steering_delivered(agent.name, steer.text, key)
             if steer.receipt is not None:
                 steer.receipt(agent.name)
         return [steer.text for steer in steers]
 
-    async def stream(self, agent: Agent, event: AgentStreamEvent) -> None:
+    async def stream(self, agent: RunAgent, event: AgentStreamEvent) -> None:
         if not agent.body.shows:
             return
         message = messages.AgentStreaming(run_id=self.run.id, agent_name=agent.name, event=event)
@@ -211,7 +213,7 @@ class Segment:
                 # A model that never waits must still let subscribers and stops through.
                 await asyncio.sleep(0)
 
-    async def output(self, agent: Agent, result: AgentCallResult) -> None:
+    async def output(self, agent: RunAgent, result: AgentCallResult) -> None:
         if not agent.body.shows:
             return
         message = messages.AgentOutput(
@@ -231,19 +233,19 @@ class Segment:
         self.recorder.retention(event)
 
     def _describe(
-        self, agent: Agent, message: messages.AgentStreaming | messages.AgentOutput
+        self, agent: RunAgent, message: messages.AgentStreaming | messages.AgentOutput
     ) -> None:
         body = agent.body
         message.model = UNSET if body.model is None else body.model
         message.context_window = UNSET if body.context_window is None else body.context_window
 
-    def _agent(self, definition: d.AgentDefinition) -> Agent:
+    def _agent(self, definition: d.AgentDefinition) -> RunAgent:
         records = [
             record
             for record in self.prepared.conversation.records
             if record.agent_name == definition.name
         ]
-        return Agent(definition.name, self._body(definition), Memory(records), self.hooks, self)
+        return RunAgent(definition.name, self._body(definition), Memory(records), self.hooks, self)
 
     def _body(self, definition: d.AgentDefinition) -> Body:
         match definition:

@@ -35,7 +35,7 @@ class RunWatch:
     def prepared(self, run_id: str, strategy: str) -> None:
         self._state(run_id, strategy, "pending")
 
-    def said(self, strategy: str, status: "RunStatus", message: m.Broadcast) -> None:
+    def said(self, strategy: str, status: "RunStatus", message: m.RunBroadcast) -> None:
         match message:
             case m.AgentStreaming():
                 return

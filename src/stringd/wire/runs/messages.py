@@ -162,20 +162,20 @@ class DiscoveredStrategies(Message, tag="discovered_strategies", kw_only=True):
     warnings: list[catalog.StrategyWarning]
 
 
-class Broadcast(Message, kw_only=True):
+class RunBroadcast(Message, kw_only=True):
     """`seq` counts a run's broadcasts without a gap, across segments and restarts."""
 
     run_id: str
     seq: int | UnsetType = UNSET
 
 
-class StrategyStarted(Broadcast, tag="strategy_started", kw_only=True):
+class StrategyStarted(RunBroadcast, tag="strategy_started", kw_only=True):
     strategy_name: str
     agents: list[str]
     flow_tree: Raw
 
 
-class StrategyCompleted(Broadcast, tag="strategy_completed", kw_only=True):
+class StrategyCompleted(RunBroadcast, tag="strategy_completed", kw_only=True):
     """`undelivered_steering` is ours: accepted texts no agent call was left to take."""
 
     result: str
@@ -183,22 +183,22 @@ class StrategyCompleted(Broadcast, tag="strategy_completed", kw_only=True):
     undelivered_steering: list[str] | UnsetType = UNSET
 
 
-class StrategyError(Broadcast, tag="strategy_error", kw_only=True):
+class StrategyError(RunBroadcast, tag="strategy_error", kw_only=True):
     error: ErrorInfo
     undelivered_steering: list[str] | UnsetType = UNSET
 
 
-class StepStarted(Broadcast, tag="step_started", kw_only=True):
+class StepStarted(RunBroadcast, tag="step_started", kw_only=True):
     step_name: str
     message: str
 
 
-class StepCompleted(Broadcast, tag="step_completed", kw_only=True):
+class StepCompleted(RunBroadcast, tag="step_completed", kw_only=True):
     step_name: str
     result: AgentCallResult
 
 
-class AgentOutput(Broadcast, tag="agent_output", kw_only=True):
+class AgentOutput(RunBroadcast, tag="agent_output", kw_only=True):
     agent_name: str
     model: str | UnsetType = UNSET
     context_window: int | UnsetType = UNSET
@@ -207,23 +207,23 @@ class AgentOutput(Broadcast, tag="agent_output", kw_only=True):
     context_usage: ContextUsage | UnsetType = UNSET
 
 
-class AgentStreaming(Broadcast, tag="agent_streaming", kw_only=True):
+class AgentStreaming(RunBroadcast, tag="agent_streaming", kw_only=True):
     agent_name: str
     model: str | UnsetType = UNSET
     context_window: int | UnsetType = UNSET
     event: AgentStreamEvent
 
 
-class SteerQueued(Broadcast, tag="steer_queued", kw_only=True):
+class SteerQueued(RunBroadcast, tag="steer_queued", kw_only=True):
     text: str
 
 
-class RequestInput(Broadcast, tag="request_input", kw_only=True):
+class RequestInput(RunBroadcast, tag="request_input", kw_only=True):
     agent_name: str
     prompt: str | UnsetType = UNSET
 
 
-class RequestQuestion(Broadcast, tag="request_question", kw_only=True):
+class RequestQuestion(RunBroadcast, tag="request_question", kw_only=True):
     """`request_id` names the question; the answer quotes it."""
 
     agent_name: str
@@ -231,7 +231,7 @@ class RequestQuestion(Broadcast, tag="request_question", kw_only=True):
     question: str
 
 
-class RequestPermission(Broadcast, tag="request_permission", kw_only=True):
+class RequestPermission(RunBroadcast, tag="request_permission", kw_only=True):
     """`request_id` names the request; the decision quotes it."""
 
     agent_name: str
@@ -242,7 +242,7 @@ class RequestPermission(Broadcast, tag="request_permission", kw_only=True):
     details: dict[str, Any] | UnsetType = UNSET
 
 
-class PolicyUpdated(Broadcast, tag="policy_updated", kw_only=True):
+class PolicyUpdated(RunBroadcast, tag="policy_updated", kw_only=True):
     tool: str
     policies: list[PolicyName]
 

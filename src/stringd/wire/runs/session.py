@@ -28,7 +28,7 @@ class RunsSession:
     def answered(self, message: m.DaemonMessage) -> str | None:
         """The id of the request this message answers; each is answered once."""
         found = message.request_id
-        if found not in self._open and isinstance(message, m.Broadcast):
+        if found not in self._open and isinstance(message, m.RunBroadcast):
             # Other daemons do not echo the id in a run's first event.
             begun = (key for key, run_id in self._open.items() if run_id == message.run_id)
             found = next(begun, None)
