@@ -12,7 +12,8 @@ import pytest
 
 from stringd.gate.decide import Approval, Event, Permit
 from stringd.gate.errors import StoppingError, TroubleError
-from stringd.gate.execute import Executor, Outcome
+from stringd.gate.execute import Executor
+from stringd.gate.pipeline import Outcome
 from stringd.gate.processes import family
 from stringd.gate.program import ShownProgram
 from stringd.gate.resolve import hold, release
@@ -308,7 +309,7 @@ def test_sudo_may_ask_before_a_pipeline_starts_unless_we_are_root(
     calls = tmp_path / "calls"
     (tmp_path / "sudo").write_text(f'#!/bin/sh\necho "$*" >> {calls}\n')
     (tmp_path / "sudo").chmod(0o755)
-    monkeypatch.setattr("stringd.gate.execute.os.geteuid", lambda: uid)
+    monkeypatch.setattr("stringd.gate.pipeline.os.geteuid", lambda: uid)
     executor = Executor(30, OWN_ENV)
     executor.run(permit(("id", "-u"), ("cat",), sudo=tmp_path / "sudo"), watch, Lender())
     words = calls.read_text().splitlines()
@@ -335,7 +336,7 @@ def test_a_sudo_that_does_not_authenticate_runs_nothing(
 ) -> None:
     (tmp_path / "sudo").write_text(f'#!/bin/sh\n[ "$1" = -v ] && exit 1\ntouch {tmp_path}/ran\n')
     (tmp_path / "sudo").chmod(0o755)
-    monkeypatch.setattr("stringd.gate.execute.os.geteuid", lambda: 1000)
+    monkeypatch.setattr("stringd.gate.pipeline.os.geteuid", lambda: 1000)
     executor = Executor(30, OWN_ENV)
     refusing = permit(("id",), ("cat",), sudo=tmp_path / "sudo")
     with pytest.raises(TroubleError, match="sudo did not authenticate"):

@@ -51,7 +51,7 @@ MUTANTS = [
     ),
     Mutant(
         "C1",
-        "gate/execute.py",
+        "gate/pipeline.py",
         "words = list(self._request.pipeline[index])",
         'words = " ".join(self._request.pipeline[index]).split()',
         SECURITY + "c1_what_runs_is_byte_identical_to_what_was_shown",
@@ -198,7 +198,7 @@ MUTANTS = [
     ),
     Mutant(
         "C5",
-        "gate/execute.py",
+        "gate/pipeline.py",
         '["sudo", "-v"]',
         '["sudo", "-S", "-v"]',
         SECURITY + "c5_no_password_is_read",
@@ -386,7 +386,7 @@ MUTANTS = [
     ),
     Mutant(
         "R3",
-        "gate/execute.py",
+        "gate/pipeline.py",
         "        self._streams.clear()\n        self.end()\n",
         "        self._streams.clear()\n",
         RESOURCES + "r3_a_stage_that_cannot_start_ends_the_ones_before_it",

@@ -1,6 +1,6 @@
 from stringd.gate.capture import Capture
 from stringd.gate.display import paint
-from stringd.gate.execute import Outcome
+from stringd.gate.pipeline import Outcome
 from stringd.gate.report import error_line, outcome_lines
 from tests.gate.streams import fill
 from tests.gate.test_validate import valid, validated

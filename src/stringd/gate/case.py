@@ -18,7 +18,8 @@ from stringd.gate.decide import Approval, Event, KeyAnswer, State
 from stringd.gate.display import Style, line
 from stringd.gate.environment import account, plain_environment
 from stringd.gate.errors import CallerGoneError, RefusalError, StoppingError, TroubleError
-from stringd.gate.execute import Executor, Outcome, OverrunError
+from stringd.gate.execute import Executor, OverrunError
+from stringd.gate.pipeline import Outcome
 from stringd.gate.program import ShownProgram
 from stringd.gate.question import AskingPeer, Question
 from stringd.gate.refusals import Ration

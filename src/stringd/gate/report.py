@@ -15,7 +15,7 @@ from stringd.gate.display import (
     line,
     pipeline_text,
 )
-from stringd.gate.execute import Outcome
+from stringd.gate.pipeline import Outcome
 from stringd.gate.program import ShownProgram
 from stringd.gate.question import MAX_NAME, MAX_PATH, MAX_REASON, AskingPeer, digest
 from stringd.gate.validate import ValidatedRequest
