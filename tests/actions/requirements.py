@@ -90,4 +90,8 @@ ALL = [
     Requirement(
         "ACT-42", "A value that begins with a dash is an option only if the author says so.", _OURS
     ),
+    Requirement("ACT-43", "Archives are installed whole, bounded, and write nowhere else.", _OURS),
+    Requirement("ACT-44", "An app of several pages is installed from its address.", _OURS),
+    Requirement("ACT-45", "Updates come from the source on record and lose nothing.", _OURS),
+    Requirement("ACT-46", "A version that asks for more than before waits for a word.", _OURS),
 ]

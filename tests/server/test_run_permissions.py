@@ -117,6 +117,7 @@ async def test_installing_and_storing_is_always_asked_about(tmp_path: Path, work
         "/install --mcp x -- no-such-program",
         "/install --mcp x http://127.0.0.1:1/mcp",
         "/uninstall x",
+        "/update",
         '/set $API_URL = "http://127.0.0.1:1"',
     ]
     calls = [string(command) for command in commands]
@@ -386,9 +387,9 @@ async def test_taking_an_edit_back_is_asked_about_too(
 READING = {
     *("help", "open", "back", "refresh", "nav", "source", "verify", "info", "ls"),
     *("topics", "sessions", "session", "close"),
-    *("events", "outline", "find"),
+    *("events", "outline", "find", "apps"),
 }
-ASKED_ELSEWHERE = {"set", "install", "uninstall", "exec"}
+ASKED_ELSEWHERE = {"set", "install", "uninstall", "update", "exec"}
 WRITING = {"write", "append", "edit", "replace", "undo", "act", "action"}
 
 

@@ -76,6 +76,16 @@ def test_tools_and_resources_stand_in_a_document(call: Caller) -> None:
     )
 
 
+@proves("ACT-45")
+def test_an_update_asks_the_server_again(call: Caller) -> None:
+    assert call("file:main", "/update sums").content == "app:sums is up to date."
+    main = call.home / "packages" / "sums" / "string.md"
+    main.write_text("# Changed\n", encoding="utf-8")
+    assert call("file:main", "/update sums").code == "FILE_NOT_ALLOWED"
+    installed = call("file:main", f"/install --mcp sums -- {sys.executable} {SERVER}")
+    assert installed.ok, installed.content
+
+
 @proves("ACT-38")
 def test_tools_are_actions(call: Caller) -> None:
     assert call("app:sums", "/act.add 1,2,3.5").content == "sum: 6.5"

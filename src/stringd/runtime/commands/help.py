@@ -52,6 +52,8 @@ GROUPS: Final = {
         ("/install <source>", "Install an app or a tool"),
         ("/install --mcp <name> …", "Make an MCP server an app: -- and its command, or its URL"),
         ("/uninstall <name>", "Remove one"),
+        ("/update [name] [--check]", "Bring one, or all, to what its source offers now"),
+        ("/apps [--json]", "List what is installed: version, source, description"),
     ),
 }
 

@@ -1,32 +1,27 @@
 """`/install`, `/uninstall`: apps and tools come and go."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from stringd.documents import parse, parse_flags, tokens
-from stringd.runtime.editing.paths import is_directory, locate
-from stringd.runtime.editing.text_file import read_text
+from stringd.documents import parse_flags, tokens
 from stringd.runtime.errors import CommandError
+from stringd.runtime.packages.candidate import candidate, put_into_place
 from stringd.runtime.packages.install import (
     Installation,
     InstallError,
-    Origin,
     Package,
     Wanted,
-    describe,
-    install_files,
-    install_folder,
     install_link,
     package_directory,
     remove,
 )
 from stringd.runtime.packages.installed import MAIN_FILE
+from stringd.runtime.packages.kept_files import KeptFiles
 from stringd.runtime.packages.mcp_app import Mount
 from stringd.runtime.packages.mcp_servers import stop_app
 from stringd.runtime.packages.mounts import mount_server, read_header
-from stringd.runtime.packages.sources import fetch_github, fetch_web, github_path
 from stringd.runtime.topics.call import Call
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.runtime.topics.session import Session
@@ -38,7 +33,8 @@ if TYPE_CHECKING:
 
 _USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>]
                 [--keep-names|--forget-names]
-  <source> is a file, a folder with a string.md, a URL, a GitHub address or gh:owner/repo[/path]"""
+  <source> is a file, a folder with a string.md, a zip or tgz of one, a URL of any of them,
+  a GitHub address or gh:owner/repo[/path]"""
 _MCP_USAGE: Final = """Usage: /install --mcp <name> [--keep-names|--forget-names] -- <command…>
        /install --mcp <name> [--keep-names|--forget-names] <url> [-H "Name: value"] …"""
 _UNINSTALL_USAGE: Final = "Usage: /uninstall <name>"
@@ -70,10 +66,8 @@ async def install(call: Call) -> Result:
     try:
         if wanted.link and not is_web(source):
             raise InstallError("--link requires an http(s) URL source.")
-        await _permitted(call, "install")
-        if is_web(source) or source.startswith("gh:"):
-            return await _install_web(call, source, wanted)
-        return await _install_local(call, source, wanted)
+        await permitted(call, "install")
+        return await _install_from(call, source, wanted)
     except InstallError:
         raise
     except CommandError as error:
@@ -82,7 +76,7 @@ async def install(call: Call) -> Result:
         raise InstallError(error.message, code) from error
 
 
-async def _permitted(call: Call, verb: str) -> None:
+async def permitted(call: Call, verb: str) -> None:
     """An agent of a run is asked before packages change. Raises `CommandError`."""
     if call.caller.permission is not None:
         await call.caller.permission.change(f"/{verb} {call.argument}")
@@ -95,7 +89,7 @@ async def uninstall(call: Call) -> Result:
         return Result.done(_UNINSTALL_USAGE)
     if not given:
         raise CommandError("COMMAND_UNSUPPORTED", _UNINSTALL_USAGE)
-    await _permitted(call, "uninstall")
+    await permitted(call, "uninstall")
     name = given[0].removeprefix("app:").removeprefix("tool:")
     home = call.session.user.home
     entry = await asyncio.to_thread(remove, home, name)
@@ -129,7 +123,7 @@ async def _install_server(call: Call) -> Result:
     if not named or len(named) > 2 or bool(command) == bool(url) or (command and headers):
         raise InstallError(_MCP_USAGE)
     mount = Mount(tuple(command), url, headers=headers, cwd=call.cwd if command else None)
-    await _permitted(call, "install")
+    await permitted(call, "install")
     confirmed = await call.caller.is_the_owner()
     package = await mount_server(call, named[0], mount, confirmed=confirmed, names=_choice(flags))
     path = package_directory(call.session.user.home, package.name) / MAIN_FILE
@@ -164,51 +158,48 @@ def _open_document(call: Call) -> str:
     return location.uri
 
 
-async def _install_local(call: Call, source: str, wanted: Wanted) -> Result:
-    file = locate(call, source)
-    if is_directory(file.real):
-        file = locate(call, str(file.path / MAIN_FILE))._replace(typed=f"{source}/{MAIN_FILE}")
-    text = await asyncio.to_thread(read_text, file)
-    main = file.real
-    stem = main.parent.name if main.name == MAIN_FILE else main.stem
-    document = parse(text.text, file.path.as_uri())
-    shown = call.session.shown(source) if source.startswith("file://") else source
-    package = describe(document, Origin(shown, str(main)), stem, wanted)
-    package = package._replace(confirmed=await call.caller.is_the_owner())
-    home = call.session.user.home
-    if main.is_relative_to(package_directory(home, package.name)):
-        raise InstallError(f"{package.label} is installed from {shown} already.")
-    return _installed(call, package, await asyncio.to_thread(install_folder, home, package, main))
-
-
-async def _install_web(call: Call, source: str, wanted: Wanted) -> Result:
-    place = github_path(source)
-    found = await (fetch_web(call, source) if place is None else fetch_github(call, place))
-    package = describe(found.document, Origin(source, source), found.file_name, wanted)
-    package = package._replace(confirmed=await call.caller.is_the_owner())
-    home = call.session.user.home
-    if wanted.link or found.link:
+async def _install_from(call: Call, source: str, wanted: Wanted) -> Result:
+    offered = await candidate(call, source, wanted)
+    package, home = offered.package, call.session.user.home
+    if wanted.link or (offered.fetched is not None and offered.fetched.link):
         await asyncio.to_thread(install_link, home, package, source)
         return _report(f"Linked {package.label} (URL shortcut)", package, source)
-    return _installed(
-        call, package, await asyncio.to_thread(install_files, home, package, found.files)
-    )
+    return _installed(call, package, await put_into_place(call, offered), offered.missing)
 
 
-def _installed(call: Call, package: Package, done: Installation) -> Result:
-    """Report it; topics that show an earlier state load it again with their next command."""
-    path, (carried, aside) = done
+def _installed(
+    call: Call, package: Package, done: Installation, missing: Sequence[str] = ()
+) -> Result:
+    reload_topics(call, done.main.parent)
+    report = _report(f"Installed {package.label}", package, str(done.main)).message
+    return Result.done("\n".join([report, *kept_lines(done.kept), *_missing(missing)]))
+
+
+def reload_topics(call: Call, directory: Path) -> None:
+    """Topics that show an earlier state of a package load it again with their next command."""
     for slot in call.topics.sessions(call.session.user.id):
         location = slot.session.location if slot.session else None
-        if location is not None and location.uri == path.as_uri():
+        path = path_of(location.uri) if location is not None else None
+        if location is not None and path is not None and path.is_relative_to(directory):
             location.page = None
-    report = _report(f"Installed {package.label}", package, str(path)).message
-    if carried:
-        files = "1 file" if carried == 1 else f"{carried} files"
-        report += f"\nCarried over: {files} that its actions made"
-    if aside is not None:
-        report += f"\nPut aside: files that its actions changed, in {aside}"
-    return Result.done(report)
+
+
+def kept_lines(kept: KeptFiles) -> list[str]:
+    """What became of files that actions had made, for the reply."""
+    lines = []
+    if kept.carried:
+        files = "1 file" if kept.carried == 1 else f"{kept.carried} files"
+        lines.append(f"Carried over: {files} that its actions made")
+    if kept.aside is not None:
+        lines.append(f"Put aside: files that its actions changed, in {kept.aside}")
+    return lines
+
+
+def _missing(pages: Sequence[str]) -> list[str]:
+    if not pages:
+        return []
+    more = f", +{len(pages) - 5} more" if len(pages) > 5 else ""
+    return [f"Linked pages that could not be fetched: {', '.join(pages[:5])}{more}"]
 
 
 def _report(first: str, package: Package, path: str) -> Result:

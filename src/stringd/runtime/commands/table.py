@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stringd.runtime.commands import (
     act,
+    apps,
     bash,
     edit,
     events,
@@ -16,6 +17,7 @@ from stringd.runtime.commands import (
     packages,
     tools,
     topics,
+    update,
 )
 from stringd.runtime.commands import exec as exec_command
 from stringd.runtime.commands import help as help_command
@@ -71,6 +73,8 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "action": CommandEntry(act.act),
     "install": CommandEntry(packages.install),
     "uninstall": CommandEntry(packages.uninstall),
+    "update": CommandEntry(update.update),
+    "apps": CommandEntry(apps.apps, reads_only=True),
 }
 
 FAMILIES: Final[dict[str, CommandEntry]] = {
@@ -81,7 +85,7 @@ FAMILIES: Final[dict[str, CommandEntry]] = {
 }
 """Commands that carry a name of their own: `/act.search`."""
 _PAGE_ACTION: Final = CommandEntry(act.act)
-_YIELDING: Final = frozenset(("outline", "find"))
+_YIELDING: Final = frozenset(("outline", "find", "update", "apps"))
 """Commands that are not the protocol's: a page's own action of that name comes first."""
 
 

@@ -203,7 +203,13 @@ class Installation(NamedTuple):
     kept: KeptFiles = KeptFiles()
 
 
-def install_folder(home: str, package: Package, main: Path) -> Installation:
+Review = Callable[[Path], None]
+"""Looks at a package that was put together and is not in its place yet. Raises `CommandError`."""
+
+
+def install_folder(
+    home: str, package: Package, main: Path, review: Review | None = None
+) -> Installation:
     """Copy a local document and its neighbours. Raises `InstallError`."""
     files = {path: path.relative_to(main.parent) for path in _neighbours(home, main)}
 
@@ -212,10 +218,12 @@ def install_folder(home: str, package: Package, main: Path) -> Installation:
             _copy(source, staging / relative)
         _copy(main, staging / MAIN_FILE)
 
-    return _staged(home, package, fill)
+    return _staged(home, package, fill, review)
 
 
-def install_files(home: str, package: Package, files: Mapping[str, bytes]) -> Installation:
+def install_files(
+    home: str, package: Package, files: Mapping[str, bytes], review: Review | None = None
+) -> Installation:
     """Write files that were fetched. Raises `InstallError`."""
 
     def fill(staging: Path) -> None:
@@ -225,7 +233,7 @@ def install_files(home: str, package: Package, files: Mapping[str, bytes]) -> In
             target.write_bytes(data)
             target.chmod(0o755 if data.startswith(b"#!") else 0o644)
 
-    return _staged(home, package, fill)
+    return _staged(home, package, fill, review)
 
 
 def install_link(home: str, package: Package, url: str) -> None:
@@ -271,15 +279,19 @@ def _alone(home: str) -> Iterator[None]:
         yield
 
 
-def _staged(home: str, package: Package, fill: Callable[[Path], None]) -> Installation:
+def _staged(
+    home: str, package: Package, fill: Callable[[Path], None], review: Review | None
+) -> Installation:
     """Build the package aside, then put it into place in one step."""
     with _alone(home):
         check_collision(home, package)
         _settle_names(home, package)
-        return _put_into_place(home, package, fill)
+        return _put_into_place(home, package, fill, review)
 
 
-def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -> Installation:
+def _put_into_place(
+    home: str, package: Package, fill: Callable[[Path], None], review: Review | None
+) -> Installation:
     known = record.files_of(home, package.name)
     data = data_directory(home, package.name)
     final = package_directory(home, package.name)
@@ -288,6 +300,8 @@ def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -
         _discard(staging)
         staging.mkdir(mode=0o700)
         fill(staging)
+        if review is not None:
+            review(staging)
         origin = msgspec.json.encode({"source": package.origin.identity})
         write_atomically(staging / ORIGIN_FILE, origin, 0o600)
         if retired.exists():
@@ -301,6 +315,9 @@ def _put_into_place(home: str, package: Package, fill: Callable[[Path], None]) -
         take_back(final)
         _discard(staging)
         raise InstallError(f"Cannot install {package.label}: {error.strerror or error}") from error
+    except CommandError:
+        _discard(staging)
+        raise
     main = final / MAIN_FILE
     # Until here a crash is taken back; from here on it is installed.
     register(home, package.kind, package.name, main.as_uri())

@@ -26,6 +26,7 @@ from stringd.runtime.packages import record
 from stringd.runtime.packages.install import (
     Origin,
     Package,
+    Review,
     check_free,
     install_files,
     package_directory,
@@ -70,6 +71,7 @@ async def mount_server(
     *,
     confirmed: bool = True,
     names: Choice | None = None,
+    review: Review | None = None,
 ) -> Package:
     """Start a server once, write down what it offers, and install it as an app.
 
@@ -99,7 +101,7 @@ async def mount_server(
     package = package._replace(document=parse(text))
     content = msgspec.json.format(msgspec.json.encode(mount), indent=2)
     files = {MAIN_FILE: text.encode(), MOUNT_FILE: content}
-    await asyncio.to_thread(install_files, home, package, files)
+    await asyncio.to_thread(install_files, home, package, files, review)
     return package
 
 
@@ -116,7 +118,7 @@ def tool_caller(call: "Call", provenance: Provenance) -> "ToolCaller | None":
     name = provenance.name
 
     async def ask(tool: str, values: Mapping[str, Value]) -> str:
-        mount = await _mount(call, name)
+        mount = await mounted(call, name)
         info = mount.tools.get(tool)
         if info is None:
             raise ActionError("NOT_FOUND", f"The server of app:{name} has no tool {tool}.")
@@ -131,7 +133,7 @@ async def open_resource(call: "Call", uri: str) -> Page:
     """The page of a server's resource. Raises `CommandError`."""
     name, _, resource = uri.removeprefix(SCHEME).partition("/")
     try:
-        mount = await _mount(call, name)
+        mount = await mounted(call, name)
         known = {each.uri: each.uri for each in mount.resources}
         wanted = known.get(resource) or unquote(resource)
         text = await _use(call, name, mount, lambda client: read_resource(client, wanted))
@@ -225,7 +227,7 @@ def _headers(mount: Mount, variables: Mapping[str, str], app: str) -> tuple[dict
     return filled, Mask(variables[name] for name in named)
 
 
-async def _mount(call: "Call", name: str) -> Mount:
+async def mounted(call: "Call", name: str) -> Mount:
     """What is mounted as an app, if that is still what was installed. Raises `ActionError`."""
     home = call.session.user.home
     path = package_directory(home, name) / MOUNT_FILE

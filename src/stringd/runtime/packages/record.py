@@ -119,6 +119,19 @@ def keep(home: str, name: str, directory: Path, source: str, *, confirmed: bool)
     _write(home, {**known.packages, name: entry}, sources)
 
 
+def record_of(home: str, name: str) -> PackageRecord:
+    """What is on record under a name; nothing at all if it is not."""
+    return _record(os.path.realpath(home)).packages.get(name) or PackageRecord({})
+
+
+def digests(directory: Path) -> dict[str, str]:
+    """Path in a directory → digest, of its regular files. Raises `OSError`."""
+    return {
+        str(path.relative_to(directory)): digest_of(read_file(path, MAX_FILE_BYTES).data)
+        for path in _regular_files(directory)
+    }
+
+
 def files_of(home: str, name: str) -> dict[str, str]:
     """Path in the package → digest, of what was installed under a name; nothing if unknown."""
     known = _record(home).packages.get(name)
@@ -258,10 +271,7 @@ def digest_of(data: bytes) -> str:
 def _entry(
     directory: Path, source: str, *, confirmed: bool = True, adopted: bool = False
 ) -> PackageRecord:
-    files = {
-        str(path.relative_to(directory)): digest_of(read_file(path, MAX_FILE_BYTES).data)
-        for path in _regular_files(directory)
-    }
+    files = digests(directory)
     main = directory / MAIN_FILE
     document = parse(main.read_text("utf-8", "replace") if main.is_file() else "")
     names = None if adopted else document.declared_names

@@ -1,5 +1,6 @@
-"""Packages from the web: a document, an install manifest, a GitHub directory."""
+"""Packages from the web: a document with its pages, an archive, a manifest, a GitHub directory."""
 
+import asyncio
 import os
 import re
 from collections.abc import Mapping
@@ -11,8 +12,10 @@ import msgspec
 from stringd.documents import Document, parse
 from stringd.documents.addresses import joined
 from stringd.net.fetch import Fetched, FetchError, FetchRequest
+from stringd.runtime.packages.archives import archive_stem, is_archive, unpack
 from stringd.runtime.packages.install import InstallError, check_paths
 from stringd.runtime.packages.installed import MAIN_FILE
+from stringd.runtime.packages.linked_pages import linked_pages
 from stringd.runtime.topics.permission import connection_judges
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ class Fetchable(NamedTuple):
     files: Mapping[str, bytes]
     file_name: str
     link: bool = False
+    missing: tuple[str, ...] = ()
+    """Pages that its documents link to and that could not be fetched."""
 
 
 class GitHubPath(NamedTuple):
@@ -63,38 +68,70 @@ def github_path(source: str) -> GitHubPath | None:
     return GitHubPath(web[1], web[2], (web[5] or "").strip("/"), web[4] or "", web[3] == "blob")
 
 
-async def fetch_web(call: "Call", url: str) -> Fetchable:
-    """A document or a manifest at an address. Raises `InstallError`."""
+async def fetch_web(call: "Call", url: str, *, alone: bool = False) -> Fetchable:
+    """A document with the pages it links to, an archive or a manifest. Raises `InstallError`.
+
+    `alone` leaves the pages where they are.
+    """
     answer = await _get(call, url, {"Accept": ACCEPT})
+    if is_archive(answer.body):
+        return await unpacked(answer.body, url, archive_stem(_last_part(url)))
     manifest = _manifest(answer)
-    if manifest is None:
-        return Fetchable(parse(answer.text(), url), {MAIN_FILE: answer.body}, _file_name(url))
-    return await _from_manifest(call, answer, manifest)
+    if manifest is not None:
+        return await _from_manifest(call, answer, manifest)
+    found = Fetchable(parse(answer.text(), url), {MAIN_FILE: answer.body}, _file_name(url))
+    return found if alone else await _with_pages(call, found, answer)
+
+
+async def unpacked(data: bytes, shown: str, file_name: str) -> Fetchable:
+    """The package in an archive. Raises `InstallError`."""
+    files = await asyncio.to_thread(unpack, data, shown)
+    document = parse(files[MAIN_FILE].decode("utf-8", "replace"))
+    return Fetchable(document, files, file_name)
+
+
+async def _with_pages(call: "Call", found: Fetchable, answer: Fetched) -> Fetchable:
+    async def get(url: str) -> bytes:
+        return (await _get(call, url, {"Accept": ACCEPT}, may_be_private=not answer.public)).body
+
+    pages = await linked_pages(answer.body, answer.url, get, found.files)
+    return found._replace(files={**pages.files, **found.files}, missing=pages.missing)
 
 
 def _file_name(url: str) -> str:
     """What the file at an address is called; the host where that says nothing."""
-    address = urlsplit(url)
-    name = address.path.rstrip("/").rpartition("/")[2].partition(".")[0]
-    return name if name not in ("", "string", "index") else address.hostname or ""
+    name = _last_part(url).partition(".")[0]
+    return name if name not in ("", "string", "index") else urlsplit(url).hostname or ""
+
+
+def _last_part(url: str) -> str:
+    return urlsplit(url).path.rstrip("/").rpartition("/")[2]
 
 
 async def fetch_github(call: "Call", place: GitHubPath) -> Fetchable:
     """The top-level files of a GitHub directory, or one file. Raises `InstallError`."""
     listed = await _contents(call, place)
     if isinstance(listed, dict):
-        data = await _download(call, listed)
+        answer = await _download(call, listed)
         stem = place.path.rpartition("/")[2].rpartition(".")[0]
-        return Fetchable(parse(data.decode("utf-8", "replace")), {MAIN_FILE: data}, stem)
+        document = parse(answer.body.decode("utf-8", "replace"))
+        return await _with_pages(call, Fetchable(document, {MAIN_FILE: answer.body}, stem), answer)
     entries = {str(entry.get("name")): entry for entry in listed if entry.get("type") == "file"}
     if MAIN_FILE not in entries:
         names = ", ".join(str(entry.get("name")) for entry in listed) or "nothing"
         raise InstallError(f"No {MAIN_FILE} in {place.shown}. Found: {names}")
     check_paths(list(entries))
     visible = {name: entry for name, entry in entries.items() if not name.startswith(".")}
-    files = {name: await _download(call, entry) for name, entry in visible.items()}
-    document = parse(files[MAIN_FILE].decode("utf-8", "replace"))
-    return Fetchable(document, files, place.path.rpartition("/")[2] or place.repo)
+    answers = {name: await _download(call, each) for name, each in visible.items()}
+    main = answers[MAIN_FILE]
+    document = parse(main.body.decode("utf-8", "replace"))
+    found = Fetchable(
+        document,
+        {name: answer.body for name, answer in answers.items()},
+        place.path.rpartition("/")[2] or place.repo,
+    )
+    # The list ends with this folder; pages below it are found by their links.
+    return await _with_pages(call, found, main)
 
 
 async def _contents(call: "Call", place: GitHubPath) -> dict[str, object] | list[dict[str, object]]:
@@ -123,8 +160,8 @@ async def _contents(call: "Call", place: GitHubPath) -> dict[str, object] | list
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
-async def _download(call: "Call", entry: Mapping[str, object]) -> bytes:
-    return (await _get(call, str(entry.get("download_url")), {"Accept": "*/*"})).body
+async def _download(call: "Call", entry: Mapping[str, object]) -> Fetched:
+    return await _get(call, str(entry.get("download_url")), {"Accept": "*/*"})
 
 
 async def _from_manifest(call: "Call", answer: Fetched, manifest: dict[str, object]) -> Fetchable:
