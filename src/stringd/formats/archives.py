@@ -44,10 +44,12 @@ def leaves_folder(name: str) -> bool:
     return not name or name.startswith(("/", "\\")) or ".." in parts or "\0" in name
 
 
-def unpack(data: bytes, limits: ArchiveLimits = USUAL) -> dict[str, bytes]:
+def unpack(
+    data: bytes, limits: ArchiveLimits = USUAL, *, keep_folder: bool = False
+) -> dict[str, bytes]:
     """Every regular file by its name; links and devices are left out. Raises `ArchiveError`.
 
-    A folder that holds everything else is taken off the names.
+    A folder that holds everything else is taken off the names, unless it is to be kept.
     """
     if not is_archive(data):
         raise ArchiveError("it is not a zip, tar or tar.gz archive")
@@ -73,7 +75,7 @@ def unpack(data: bytes, limits: ArchiveLimits = USUAL) -> dict[str, bytes]:
     except (NotImplementedError, RuntimeError, ValueError) as error:
         # An encrypted file, a way of packing that we cannot read, a name that is not one.
         raise ArchiveError(f"it cannot be read: {error}") from error
-    return _without_top_folder(files)
+    return files if keep_folder else _without_top_folder(files)
 
 
 def _zip_members(data: bytes, limits: ArchiveLimits) -> Iterator[tuple[str, int, IO[bytes]]]:

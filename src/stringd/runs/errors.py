@@ -5,6 +5,7 @@ RunServiceError
 │   └── UntrustedError     it came with a workspace, and its owner has not trusted it
 ├── PrepareError           PREPARE_FAILED
 ├── StartError             START_FAILED or CONTINUE_FAILED
+├── PackageError           HUB_ERROR
 ├── RefusedError           any other refusal of a request; carries its own code
 └── ExecutionError         a step, agent, hook or model failed while a run was running
     ├── CallError
@@ -48,6 +49,12 @@ class StartError(RunServiceError):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class PackageError(RunServiceError):
+    """A package of strategies could not be read, installed or used."""
+
+    code = "HUB_ERROR"
 
 
 class RefusedError(RunServiceError):

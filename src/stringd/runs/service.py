@@ -20,6 +20,7 @@ from stringd.runs.handlers.archive import RunArchive
 from stringd.runs.handlers.client import ClientKind, ConnectedClient
 from stringd.runs.handlers.control import RunControl
 from stringd.runs.handlers.dispatch import Dispatcher, Handlers
+from stringd.runs.handlers.hub import HubHandlers
 from stringd.runs.handlers.mcp_servers import McpHandlers
 from stringd.runs.handlers.prepare import Preparation
 from stringd.runs.handlers.providers import ProviderHandlers
@@ -174,6 +175,7 @@ class RunService:
             ProviderHandlers(self._directory),
             TrashHandlers(config.data_dir, config.project_dir),
             StrategyHandlers(config),
+            HubHandlers(config),
             McpHandlers(config, self._store, self._servers_of),
         )
         return Handlers(

@@ -21,23 +21,6 @@ async def test_ping_is_answered_with_its_id(watcher: Watcher) -> None:
     assert "requestId" not in await watcher.receive()
 
 
-@pytest.mark.parametrize(
-    ("type_", "fields"),
-    [
-        ("hub_list", {}),
-        ("hub_install", {"name": "x"}),
-        ("hub_update", {"name": "x"}),
-        ("hub_remove", {"name": "x"}),
-    ],
-)
-async def test_there_is_no_hub_to_install_from(
-    watcher: Watcher, type_: str, fields: dict[str, object]
-) -> None:
-    answer = await watcher.ask(type_, **fields)
-    assert (answer["type"], answer["code"]) == ("error", "NOT_IMPLEMENTED")
-    assert answer["message"] == "Hub manager is unavailable"
-
-
 def test_every_request_of_the_protocol_has_one_handler(tmp_path: Path) -> None:
     now, later = RunService(RunsConfig(tmp_path, tmp_path))._handlers()
     assert not now.keys() & later.keys()

@@ -95,6 +95,8 @@ def find_strategy(name: str) -> tuple[Path, str | None]:
     path = Path(name)
     if path.is_file():
         return path.resolve(), None
+    if name.startswith("@") and "/strategies/" in name:
+        return path, None
     from stringd.cli.runs.strategies import data_directory
     from stringd.runs.strategy.discover import discover, find_by_name
 

@@ -16,7 +16,7 @@ from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.record.recorder import InnerRecorder
 from stringd.runs.record.resume import Journal
-from stringd.runs.strategy.discover import find_by_name
+from stringd.runs.strategy.discover import find, find_by_name, find_project
 from stringd.runs.strategy.load import prompt_files
 from stringd.runs.strategy.project import read_manifest
 from stringd.runs.tools.context import Launched
@@ -105,8 +105,20 @@ class Launcher:
             readable = await self._readable(agent_name, str(each.path))
             return _FoundStrategy(readable, each.manifest)
         if name.startswith("@"):
-            return _FoundStrategy(name, owned=True)
+            return await self._referenced(agent_name, name)
         return _FoundStrategy(await self._readable(agent_name, name))
+
+    async def _referenced(self, agent_name: str, name: str) -> _FoundStrategy:
+        """`@scope/package/strategies/<id>` of the run's own project, or of an installed package."""
+        settings, data_dir = self._parent.prepared.settings, self._config.data_dir
+        mine = Path(settings.cwd, settings.manifest_path) if settings.manifest_path else None
+        project = await asyncio.to_thread(find_project, name, data_dir, mine)
+        if mine is None or project != mine:
+            return _FoundStrategy(name, owned=True)
+        path = await asyncio.to_thread(find, name, Path(settings.cwd), data_dir, mine)
+        if self._config.files().is_owned(mine):
+            return _FoundStrategy(str(path), mine, owned=True)
+        return _FoundStrategy(await self._readable(agent_name, str(path)), mine)
 
     async def _readable(self, agent_name: str, path: str) -> str:
         """The real path of a file anybody may have put there, once it and its prompts may be read.

@@ -25,9 +25,10 @@ from stringd.runs.record.resume import read_journal
 from stringd.runs.record.store import RunStore
 from stringd.runs.record.views import conversation, latest_start
 from stringd.runs.strategy import definition as d
-from stringd.runs.strategy.discover import find
+from stringd.runs.strategy.discover import find, find_project
 from stringd.runs.strategy.files import StrategyFiles
 from stringd.runs.strategy.load import KnownNames, load_strategy
+from stringd.runs.strategy.packages import StrategyPackages
 from stringd.runs.strategy.project import (
     check_agent_files,
     check_permissions,
@@ -102,8 +103,10 @@ def load_all(
     """
     cwd, files = Path(settings.cwd), config.files()
     known = (registry or config.registry).copy()
+    if manifest is None:
+        manifest = find_project(settings.strategy_path, config.data_dir)
     if manifest is not None:
-        load_project(manifest, known, files)
+        load_project(manifest, known, files, config.data_dir)
     strategy = load(settings, known, config.data_dir, files)
     skills = find_skills(config.data_dir, cwd, files)
     check_skills(strategy, skills)
@@ -150,9 +153,13 @@ def check_skills(strategy: d.Strategy, skills: SkillsFound) -> None:
                 )
 
 
-def load_project(path: Path, registry: Registry, files: StrategyFiles) -> None:
-    """Check a project and let its code register. Raises `StrategyFileError`."""
+def load_project(path: Path, registry: Registry, files: StrategyFiles, data_dir: Path) -> None:
+    """Check a project and let its code register.
+
+    Raises `StrategyFileError`.
+    """
     manifest = read_manifest(path, files)
+    StrategyPackages(data_dir).check_approved(manifest)
     check_agent_files(manifest)
     check_permissions(manifest)
     run_modules(manifest, registry, files)
@@ -168,16 +175,28 @@ def known_names(registry: Registry) -> KnownNames:
     )
 
 
-def check_strategy(path: Path) -> d.Strategy:
-    """A strategy that uses only what is built in. Raises `StrategyFileError`."""
-    return load_strategy(path, known_names(Registry()))
+def check_strategy(
+    path: Path, manifest: Path | None = None, data_dir: Path | None = None
+) -> d.Strategy:
+    """A strategy that uses what is built in and what its project registers.
+
+    The project's code runs when the owner put it there or trusts it. Raises `StrategyFileError`.
+    """
+    registry = Registry()
+    if manifest is not None:
+        load_project(manifest, registry, StrategyFiles(data_dir), data_dir or Path())
+    strategy = load_strategy(path, known_names(registry))
+    _check_custom_configs(strategy, registry)
+    return strategy
 
 
 def load(
     settings: RunSettings, registry: Registry, data_dir: Path, files: StrategyFiles
 ) -> d.Strategy:
     """Find, read and check a strategy. Raises `PrepareError` or `StrategyFileError`."""
-    path = find(settings.strategy_path, Path(settings.cwd), data_dir)
+    cwd = Path(settings.cwd)
+    project = cwd / settings.manifest_path if settings.manifest_path else None
+    path = find(settings.strategy_path, cwd, data_dir, project)
     if not path.is_file():
         raise _not_found(settings, files)
     strategy = load_strategy(
@@ -185,7 +204,7 @@ def load(
         known_names(registry),
         model_override=settings.model_override,
         files=files,
-        cwd=Path(settings.cwd),
+        cwd=cwd,
     )
     _check_custom_configs(strategy, registry)
     return strategy

@@ -26,6 +26,9 @@ DECISIONS: Final = frozenset(
         requests.UpdatePolicy,
         requests.SetCredential,
         requests.RemoveCredential,
+        requests.HubInstall,
+        requests.HubUpdate,
+        requests.HubRemove,
     }
 )
 """What the owner decides: not taken from a process that the daemon started."""

@@ -1,4 +1,4 @@
-"""`discover_strategies`, and the hub this daemon does not have."""
+"""`discover_strategies`."""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from msgspec import UNSET
 
 from stringd.runs.engine.config import RunsConfig
-from stringd.runs.errors import RefusedError
 from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.dispatch import Later
 from stringd.runs.strategy.discover import Found, discover
@@ -23,10 +22,6 @@ class StrategyHandlers:
     def handlers(self) -> Mapping[type, Later]:
         return {
             requests.DiscoverStrategies: self._discover,
-            requests.HubList: _no_hub,
-            requests.HubInstall: _no_hub,
-            requests.HubUpdate: _no_hub,
-            requests.HubRemove: _no_hub,
         }
 
     async def _discover(
@@ -50,8 +45,3 @@ def _discovered(found: Found) -> DiscoveredStrategy:
         origin=found.origin,
         manifest_path=str(found.manifest) if found.manifest else UNSET,
     )
-
-
-async def _no_hub(_request: requests.RunsRequest, _client: ConnectedClient) -> messages.Message:
-    """This daemon installs no packages of strategies by itself."""
-    raise RefusedError("NOT_IMPLEMENTED", "Hub manager is unavailable")

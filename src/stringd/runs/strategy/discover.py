@@ -151,19 +151,37 @@ def _from_workspace(found: Found) -> bool:
     return found.origin.startswith("cwd")
 
 
-def find(reference: str, cwd: Path, data_dir: Path) -> Path:
-    """The file a caller means: a path, or `@scope/package/strategies/<id>`."""
+def find(reference: str, cwd: Path, data_dir: Path, project: Path | None = None) -> Path:
+    """The file a caller means: a path, or `@scope/package/strategies/<id>`.
+
+    `project` is the manifest of the project that is worked in. Raises `StrategyFileError`.
+    """
     if not reference.startswith("@"):
         return cwd / reference
-    scope, _, rest = reference.partition("/")
-    package, _, artifact_id = rest.partition("/strategies/")
-    folder = data_dir / "packages" / scope / package
-    # A package is a plain name; an absolute one would take the place of the folder before it.
-    if "/" in package or ".." in folder.parts or not artifact_id:
-        raise StrategyFileError(f"Strategy file not found: {reference}")
-    path = next((folder / name for name in MANIFEST_NAMES if (folder / name).is_file()), None)
+    name, _, artifact_id = reference.partition("/strategies/")
+    path = find_project(reference, data_dir, project)
     artifacts = read_manifest(path).strategies if path else ()
     match = next((each.path for each in artifacts if each.id == artifact_id), None)
     if match is None:
-        raise StrategyFileError(f"Strategy file not found: {reference}")
+        known = ", ".join(f"{name}/strategies/{each.id}" for each in artifacts)
+        hint = f". There are: {known}" if known else ""
+        raise StrategyFileError(f"Strategy file not found: {reference}{hint}")
     return match
+
+
+def find_project(reference: str, data_dir: Path, project: Path | None = None) -> Path | None:
+    """The manifest of `@scope/package/…`: the project worked in, else an installed package.
+
+    Raises `StrategyFileError`.
+    """
+    name, _, artifact_id = reference.partition("/strategies/")
+    scope, _, package = name.partition("/")
+    # A package is a plain name; an absolute one would take the place of the folder before it.
+    if not scope.startswith("@") or not artifact_id:
+        return None
+    if not package or "/" in package or ".." in (scope, package):
+        return None
+    if project is not None and read_manifest(project).name == name:
+        return project
+    folder = data_dir / "packages" / scope / package
+    return next((folder / each for each in MANIFEST_NAMES if (folder / each).is_file()), None)

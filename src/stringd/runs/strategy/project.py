@@ -110,10 +110,12 @@ class ProjectManifest:
 
     path: Path
     name: str
+    version: str
     strategies: tuple[Artifact, ...]
     agents: tuple[Artifact, ...]
     modules: tuple[Path, ...]
     permissions: Mapping[str, bool]
+    dependencies: Mapping[str, str]
     provenance: Provenance = "foreign"
 
 
@@ -130,10 +132,12 @@ def read_manifest(
     manifest = ProjectManifest(
         path=path,
         name=raw["name"],
+        version=raw["version"],
         strategies=tuple(_artifacts_of(raw, "strategies", path)),
         agents=tuple(_artifacts_of(raw, "agents", path)),
         modules=tuple(_modules(raw, path)),
         permissions=raw.get("permissions", {}),
+        dependencies=raw.get("dependencies", {}),
         provenance=source.provenance,
     )
     if manifest.modules and not manifest.permissions.get("executesCode"):

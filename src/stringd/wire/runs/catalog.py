@@ -69,11 +69,14 @@ class TrashWorkspace(Value, kw_only=True):
 
 
 class InstalledHubPackage(Value, kw_only=True):
+    """`source` (ours) is what installs it again."""
+
     name: str
     version: str
     commit: str
     path: str
     executable_code_approved: bool
+    source: str | UnsetType = UNSET
 
 
 class HubExport(Value, kw_only=True):
