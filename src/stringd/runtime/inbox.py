@@ -96,6 +96,14 @@ class Inbox:
         with self._lock:
             return list(self._of(user).values())
 
+    def pending(self, user: str, topic: str) -> int:
+        """How many events wait in a topic."""
+        with self._lock:
+            held = self._of(user)
+            if not held:
+                return 0
+            return sum(e.topic == topic and e.status == "pending" for e in held.values())
+
     def acknowledge(self, user: str, ident: str) -> InboxEvent | None:
         """Mark an event as dealt with; None when there is no such one. Raises `OSError`."""
         with self._lock:

@@ -73,7 +73,7 @@ class Runtime:
         if self._closed:
             # Those who waited behind a command that stopping has ended must not start now.
             return Answer(Result.error("CONFLICT", "Not run: stringd is shutting down."), None)
-        session = self.topics.session(slot)
+        session = slot.session or self.topics.session(slot)
         try:
             outcome, reads_only = dispatch(self.services, self.topics, session, text, caller)
         except Exception as error:  # noqa: BLE001 - a defect in a command must still be answered

@@ -128,7 +128,8 @@ class App:
     def refusal(self, headers: Mapping[bytes, bytes]) -> str | None:
         """Why a request with these headers is refused; None when it may pass."""
         refused = self._guard.refusal(headers)
-        if refused is None and headers.get(b"origin", b"") not in self._own_pages:
+        origin = headers.get(b"origin")
+        if refused is None and origin is not None and origin not in self._own_pages:
             return refused_page(headers)
         return refused
 
@@ -199,6 +200,8 @@ class App:
             user_id = named_user(request)
             self._log.info("request", method=request.method, path=request.path, userId=user_id)
         route = (request.method, request.path)
+        if request.judged and (known := self._routes.get(route)) is not None:
+            return known
         if route[0] == "OPTIONS":
             return _preflight
         if route == ("GET", "/health"):

@@ -69,8 +69,9 @@ class ExecEndpoint:
             self._log.info("exec.validation", status=error.status, error=error)
             raise
         slot = self._runtime.topics.slot(user_id, command.topic)
-        beside = self._run_beside(request, command, slot) if slot.queue.busy else None
-        return beside or self._run_in_turn(request, command, slot)
+        if slot.queue.enter_free():
+            return self._run(request, command, slot)
+        return self._run_beside(request, command, slot) or self._run_in_turn(request, command, slot)
 
     def _run_in_turn(
         self, request: HttpRequest, command: ExecRequest, slot: "Slot"
@@ -185,7 +186,7 @@ def _caller(request: HttpRequest, command: ExecRequest) -> Caller:
     client = request.headers.get(b"user-agent", b"")
     speaker = speaker_of(request.peer.visitor, request.headers)
     said = vouched(command.env) if command.env else NOTHING_VOUCHED
-    return Caller(command.cwd, speaker=speaker, client=client, environment=said)
+    return Caller(command.cwd, None, speaker, client, said)
 
 
 def named_user(request: HttpRequest) -> str | None:

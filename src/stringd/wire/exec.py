@@ -18,7 +18,7 @@ SSE_HEADERS: Final = (
 _DONE: Final = b"event: done\ndata: {}\n\n"
 
 
-class Meta(msgspec.Struct, frozen=True):
+class Meta(msgspec.Struct, frozen=True, gc=False):
     """The document a topic shows after a command."""
 
     uri: str
@@ -32,7 +32,7 @@ class Meta(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """The first event; the order of the fields is the order on the wire."""
 
     ok: bool
@@ -50,7 +50,9 @@ _encode = msgspec.json.Encoder().encode
 
 def command_label(cmd: str) -> str:
     """The first line of a command, shortened for display without splitting a character."""
-    line = cmd.strip().partition("\n")[0].rstrip()
+    line = cmd.strip()
+    if "\n" in line:
+        line = line.partition("\n")[0].rstrip()
     if len(line) <= LABEL_UNITS // 2 or (line.isascii() and len(line) <= LABEL_UNITS):
         return line
     units = line.encode("utf-16-le", "surrogatepass")

@@ -12,7 +12,7 @@ from msgspec import Struct
 from stringd.wire.run_status import RunStatus
 
 
-class FeedEvent(Struct, rename="camel", kw_only=True, tag_field="kind"):
+class FeedEvent(Struct, rename="camel", kw_only=True, tag_field="kind", gc=False):
     """`id` and `ts` are set when the event is encoded, `ts` only if its publisher left it empty."""
 
     id: str = ""

@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from stringd.formats.duration import USAGE as DURATION_USAGE
 from stringd.formats.duration import parse_duration, shown_duration
 from stringd.runtime.commands.topics import dropped_line
@@ -247,7 +249,7 @@ async def timeout(call: BashCall) -> Result:
     if seconds is None:
         raise CommandError("INVALID_PAYLOAD", f"Not a time: {given}\n{DURATION_USAGE}")
     if command.strip():
-        caller = call.caller._replace(limit=seconds)
+        caller = replace(call.caller, limit=seconds)
         return await run(call._replace(text=command.strip("\n"), caller=caller))
     running = call.shell is not None and call.shell.busy
     if call.shell is not None and running:

@@ -1,6 +1,6 @@
 """`/info`: where a topic is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from stringd import __version__
@@ -29,7 +29,8 @@ def info(call: Call) -> Result:
     else:
         rows, warnings = _with_document(call, session.location)
         text = "\n".join(f"{key + ':':<11}{value}" for key, value in rows)
-    text = "\n".join([text, *_jobs(call), *_events(call)])
+    for line in (*_jobs(call), *_events(call)):
+        text = f"{text}\n{line}"
     if session.variables:
         pairs = ((name, value.replace("\n", "\\n")) for name, value in session.variables.items())
         shown = ", ".join(f'{{{name}}}="{value}"' for name, value in pairs)
@@ -41,11 +42,13 @@ def info(call: Call) -> Result:
     return Result.page("Session info", text)
 
 
-def _jobs(call: Call) -> Iterator[str]:
+def _jobs(call: Call) -> Iterable[str]:
     """What actions of this topic's app left running, one line each."""
+    return _app_jobs(call) if call.session.topic.type == "app" else ()
+
+
+def _app_jobs(call: Call) -> Iterator[str]:
     session = call.session
-    if session.topic.type != "app":
-        return
     app = session.topic.name.partition(":")[0]
     for job in call.services.engine.jobs.of(session.user.home, app):
         command = " ".join(job.command.split())
@@ -53,13 +56,11 @@ def _jobs(call: Call) -> Iterator[str]:
         yield f"job:       {job.pid} since {job.since:%Y-%m-%d %H:%M:%SZ}: {shown}"
 
 
-def _events(call: Call) -> Iterator[str]:
+def _events(call: Call) -> tuple[str, ...]:
     """How many events wait here."""
-    here = str(call.session.topic)
-    held = call.services.inbox.events(call.session.user.id)
-    waiting = sum(each.topic == here and each.status == "pending" for each in held)
-    if waiting:
-        yield f"events:    {waiting} pending (/events)"
+    session = call.session
+    waiting = call.services.inbox.pending(session.user.id, session.topic.canonical)
+    return (f"events:    {waiting} pending (/events)",) if waiting else ()
 
 
 def _shortcut(call: Call, name: str) -> Result:

@@ -5,6 +5,8 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from stringd.actions.provenance import is_foreign
 from stringd.documents import DocumentError, lines_text
 from stringd.runtime.commands.act import has_more_to_say, with_default_action
@@ -74,7 +76,7 @@ def open_(call: Call) -> Result | Awaitable[Result]:
         raise CommandError("INVALID_TARGET", _USAGE)
     switch, _, rest = target.partition(" ")
     if switch == "--edit":
-        return edit(call._replace(line=call.line._replace(argument=rest.strip(), body=None)))
+        return edit(replace(call, line=replace(call.line, argument=rest.strip(), body=None)))
     if switch == "--tab":
         return open_in_tab(call, rest, _open_at)
     topic = named_topic(call, target)

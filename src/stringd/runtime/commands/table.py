@@ -89,11 +89,8 @@ _YIELDING: Final = frozenset(("outline", "find", "update", "apps"))
 """Commands that are not the protocol's: a page's own action of that name comes first."""
 
 
-class Dispatched(NamedTuple):
-    """What a command answers, at once or later."""
-
-    outcome: Result | Awaitable[Result]
-    reads_only: bool = False
+Dispatched = tuple[Result | Awaitable[Result], bool]
+"""What a command answers, at once or later, and whether it only reads."""
 
 
 def dispatch(
@@ -101,12 +98,12 @@ def dispatch(
 ) -> Dispatched:
     """Route one command to its handler. Raises `CommandError` when there is none."""
     if session.topic.type == "bash":
-        return Dispatched(bash.bash(services.settings, topics, session, text, caller))
+        return bash.bash(services.settings, topics, session, text, caller), False
     call = Call(services, topics, session, parse_line(text), caller)
     if session.location is not None and session.location.page is None:
-        return Dispatched(_handled_awake(call))
+        return _handled_awake(call), False
     command = _command(call)
-    return Dispatched(command.handler(call), command.reads_only)
+    return command.handler(call), command.reads_only
 
 
 async def _handled_awake(call: Call) -> Result:

@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
+from msgspec.structs import replace
+
 from stringd.runtime.editing.paths import locate
 from stringd.runtime.errors import CommandError
 from stringd.runtime.pages.target import Destination, WebAddress, destination
@@ -35,7 +37,7 @@ async def open_in_tab(call: Call, text: str, open_at: OpenAt) -> Result:
         session.variable_owners.update(call.session.variable_owners)
         if session.cookies is not None and call.session.cookies is not None:
             session.cookies = call.session.cookies.copy()
-        outcome = open_at(call._replace(session=session), going)
+        outcome = open_at(replace(call, session=session), going)
         result = outcome if isinstance(outcome, Result) else await outcome
         writing = call.topics.save(session)
         if writing is not None:
@@ -71,8 +73,8 @@ async def open_topic(call: Call, topic: Topic, open_: Open) -> Result:
         if topic.type == "bash":
             result = Result.done(f"Opened {topic}\nTopic: {topic}")
         else:
-            line = call.line._replace(argument="", body=None)
-            outcome = open_(call._replace(session=session, line=line))
+            line = replace(call.line, argument="", body=None)
+            outcome = open_(replace(call, session=session, line=line))
             shown = outcome if isinstance(outcome, Result) else await outcome
             result = Result.page(f"{shown.message}\nTopic: {topic}", shown.content or "")
         writing = call.topics.save(session)

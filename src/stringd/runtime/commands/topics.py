@@ -1,5 +1,7 @@
 """`/topics`, `/session`, `/close`: the topics of a user, and leaving them."""
 
+from msgspec.structs import replace
+
 from stringd.runtime.errors import CommandError
 from stringd.runtime.topics.call import Call
 from stringd.runtime.topics.session import Session, Slot, titled
@@ -31,7 +33,7 @@ async def session(call: Call) -> Result:
     """`/session [list]` lists topics, `/session close [name]` closes one."""
     verb, _, name = call.argument.partition(" ")
     if verb in ("", "list"):
-        return topics(call._replace(line=call.line._replace(argument=name)))
+        return topics(replace(call, line=replace(call.line, argument=name)))
     if verb != "close":
         raise CommandError(None, f"Unknown session command: /session {verb}")
     if sum(1 for _ in call.topics.sessions(call.session.user.id)) <= 1:

@@ -1,6 +1,8 @@
 """What a command handler receives."""
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from stringd.runtime.topics.line import CommandLine
 from stringd.system.vouched import NOTHING_VOUCHED
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from stringd.system.lineage import Speaker
 
 
-class Caller(NamedTuple):
+class Caller(msgspec.Struct, frozen=True, gc=False):
     """Who sends a command."""
 
     cwd: str | None = None
@@ -43,7 +45,7 @@ class Caller(NamedTuple):
 ANYONE: Final = Caller()
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True, gc=False):
     """One command in one session."""
 
     services: "Services"

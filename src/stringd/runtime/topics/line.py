@@ -1,11 +1,11 @@
 """A command line, taken apart: name, argument, body."""
 
-from typing import NamedTuple
+import msgspec
 
 from stringd.runtime.errors import CommandError
 
 
-class CommandLine(NamedTuple):
+class CommandLine(msgspec.Struct, frozen=True, gc=False):
     """`name` is lower case, `typed` as it was written; `body` is None in the one-line form."""
 
     name: str

@@ -17,17 +17,14 @@ MAX_WAITING: Final = 16
 class TopicQueue:
     """The turn order of one topic. `take_turn()` and `leave()` bracket every command."""
 
-    __slots__ = ("_busy", "_waiting")
+    __slots__ = ("_waiting", "busy")
 
     def __init__(self) -> None:
-        self._busy = False
+        self.busy = False
+        """Whether a command has the turn."""
         self._waiting: dict[asyncio.Future[bool], str] = {}
         """Places in line, first come first, with the command each is for. Their futures become
         true with the turn, and false when nothing will come of it."""
-
-    @property
-    def busy(self) -> bool:
-        return self._busy
 
     @property
     def length(self) -> int:
@@ -55,13 +52,19 @@ class TopicQueue:
         place = self.enter(command)
         return None if place is None else self.turn(place, patience, left() if left else None)
 
+    def enter_free(self) -> bool:
+        """Take the turn if nobody has it."""
+        if self.busy:
+            return False
+        self.busy = True
+        return True
+
     def enter(self, command: str = "") -> asyncio.Future[bool] | None:
         """Take the turn now (None), or a place in line whose future resolves with the turn.
 
         Raises `QueueFullError` when every place is taken.
         """
-        if not self._busy:
-            self._busy = True
+        if self.enter_free():
             return None
         if len(self._waiting) >= MAX_WAITING:
             raise QueueFullError
@@ -111,9 +114,9 @@ class TopicQueue:
 
     def leave(self) -> None:
         """End the running command: the first in line gets the turn."""
-        first = next(iter(self._waiting), None)
-        if first is not None:
+        if self._waiting:
+            first = next(iter(self._waiting))
             del self._waiting[first]
             first.set_result(True)
         else:
-            self._busy = False
+            self.busy = False

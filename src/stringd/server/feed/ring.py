@@ -9,6 +9,8 @@ from time import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import uuid4
 
+import msgspec
+
 from stringd.system.clock import timestamp
 from stringd.wire.feed import FeedEvent, FeedMissed, FeedPosition, encode_event, kind_of
 
@@ -20,13 +22,10 @@ BATCH_EVENTS: Final = 256
 """Events given out at once, so that a reader who is behind does not hold up the loop."""
 
 
-class _Entry:
-    __slots__ = ("at", "encoded", "event")
-
-    def __init__(self, event: FeedEvent) -> None:
-        self.at = time()
-        self.event = event
-        self.encoded: bytes | None = None
+class _Entry(msgspec.Struct, eq=False, gc=False):
+    event: FeedEvent
+    at: float
+    encoded: bytes | None = None
 
 
 class Batch(NamedTuple):
@@ -59,10 +58,10 @@ class Feed:
     def readers(self) -> int:
         return self._readers
 
-    def publish(self, event: FeedEvent) -> None:
-        """Add an event; whoever waits for one is woken."""
-        self.number += 1
-        self._entries[self.number % self._size] = _Entry(event)
+    def publish(self, event: FeedEvent, at: float | None = None) -> None:
+        """Add an event of now, or of that time; whoever waits for one is woken."""
+        self.number = number = self.number + 1
+        self._entries[number % self._size] = _Entry(event, time() if at is None else at)
         if self._waiting:
             self._wake()
 

@@ -108,5 +108,6 @@ class TopicWatch:
         self.commands += 1
         if not done.ok:
             self.failures += 1
-        self._last[done.user, done.topic] = (time(), done)
-        self._feed.publish(done)
+        at = time()
+        self._last[done.user, done.topic] = (at, done)
+        self._feed.publish(done, at)

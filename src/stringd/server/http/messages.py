@@ -40,21 +40,16 @@ class ClientGone(Exception):  # noqa: N818 - an event, not a fault
     """The client left while its request waited; nobody reads an answer."""
 
 
-class HttpResponse:
+class HttpResponse(msgspec.Struct, eq=False, gc=False):
     """A whole answer. `head` holds complete header lines besides length and connection.
 
     Event streams say `keep-alive` as the protocol fixes it, also to a client that asked to close.
     """
 
-    __slots__ = ("body", "head", "says_keep_alive", "status")
-
-    def __init__(
-        self, status: int, head: bytes, body: bytes, *, says_keep_alive: bool = False
-    ) -> None:
-        self.status = status
-        self.says_keep_alive = says_keep_alive
-        self.head = head
-        self.body = body
+    status: int
+    head: bytes
+    body: bytes
+    says_keep_alive: bool = False
 
 
 class HttpPeer(Protocol):
@@ -77,40 +72,20 @@ class HttpPeer(Protocol):
         """
 
 
-class HttpRequest:
-    """One whole request, as its connection received it; `judged` says that its sender was."""
+class HttpRequest(msgspec.Struct, eq=False):
+    """One whole request, as its connection received it."""
 
-    __slots__ = (
-        "body",
-        "headers",
-        "held",
-        "judged",
-        "keep_alive",
-        "method",
-        "path",
-        "peer",
-        "query",
-    )
-
-    def __init__(
-        self,
-        method: str,
-        path: str,
-        query: bytes,
-        headers: dict[bytes, bytes],
-        body: bytes,
-        peer: HttpPeer,
-    ) -> None:
-        self.method = method
-        self.path = path
-        self.query = query
-        self.headers = headers
-        self.body = body
-        self.peer = peer
-        self.keep_alive = True
-        self.judged = False
-        # Bytes of the body that count against what everybody may send at once.
-        self.held = 0
+    method: str
+    path: str
+    query: bytes
+    headers: dict[bytes, bytes]
+    body: bytes
+    peer: HttpPeer
+    keep_alive: bool = True
+    judged: bool = False
+    """Whether its sender was."""
+    held: int = 0
+    """Bytes of the body that count against what everybody may send at once."""
 
     def header(self, name: bytes) -> str | None:
         """The header of this (lower-case) name, trimmed; None when absent."""

@@ -271,13 +271,9 @@ class Responder(RequestReader):
 
 
 def _whole(response: HttpResponse, connection: bytes, body: bytes) -> bytes:
-    return b"%b%b%b%b%b" % (
-        STATUS_LINES[response.status],
-        response.head,
-        connection,
-        b"\r\n" if response.status == 204 else b"Content-Length: %d\r\n\r\n" % len(response.body),
-        body,
-    )
+    status = response.status
+    length = b"\r\n" if status == 204 else b"Content-Length: %d\r\n\r\n" % len(response.body)
+    return b"".join((STATUS_LINES[status], response.head, connection, length, body))
 
 
 def whole_and_last(response: HttpResponse) -> bytes:
