@@ -40,6 +40,8 @@ SUBCOMMANDS: Final = {
     "mcp-servers": Subcommand("runs.mcp_servers", "list the MCP servers that runs could use"),
     "trash": Subcommand("runs.trash", "list, restore or clear files that agents deleted"),
     "watch": Subcommand("watch", "print what happens in the daemon, as it happens"),
+    "new": Subcommand("authors.new", "write an app that works, to change into your own"),
+    "dev": Subcommand("authors.dev", "check and show an app again whenever it changes"),
     "sfmd": Subcommand("sfmd", "check, take apart and put together documents"),
     "strategies": Subcommand("runs.strategies", "list strategies, or check a file"),
 }

@@ -82,6 +82,17 @@ def _compile(directory: Path, base: str) -> int:
 
 
 def _validate(path: Path) -> int:
+    problems = problems_of(path)
+    for problem in problems:
+        print(visible(problem))
+    return int(bool(problems))
+
+
+def problems_of(path: Path) -> list[str]:
+    """What an author should repair in a file or a folder, a line each, with the file's name.
+
+    Raises `OSError` and `UnicodeDecodeError`.
+    """
     documents = _visible_files(path, "*.md") if path.is_dir() else [path]
     problems = [
         f"{document}: {problem}"
@@ -91,9 +102,7 @@ def _validate(path: Path) -> int:
     ]
     if path.is_dir():
         problems += [f"{part}: not included by {document}" for document, part in _unnamed(path)]
-    for problem in problems:
-        print(visible(problem))
-    return int(bool(problems))
+    return problems
 
 
 def _problems(path: Path) -> Iterator[str]:
