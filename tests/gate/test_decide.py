@@ -55,11 +55,13 @@ def _broken_promises(before: list[Event], entering: Event) -> set[str]:
     found = set()
     if entering is not Event.START:
         found.add("ran without being started")
-    if before.count(Event.YES) != 1:
-        found.add("ran without one yes")
-    if [event for event in before if event in (Event.TURN, Event.YES)] != [Event.TURN, Event.YES]:
-        found.add("ran on a yes to no question")
-    if {Event.NO, Event.SILENCE, Event.TROUBLE, Event.SHUTDOWN} & set(before):
+    deciding = (Event.TURN, Event.YES, Event.PERMITTED)
+    if [event for event in before if event in deciding] not in (
+        [Event.TURN, Event.YES],
+        [Event.PERMITTED],
+    ):
+        found.add("ran without a question and one yes, and without a rule or a grant")
+    if {Event.NO, Event.FORBIDDEN, Event.SILENCE, Event.TROUBLE, Event.SHUTDOWN} & set(before):
         found.add("ran after it was refused")
     if Event.HANGUP in before:
         found.add("ran after the caller had gone")
@@ -95,7 +97,8 @@ def test_mutation_any_new_step_into_running_is_noticed(state: State, event: Even
     [
         (s, e)
         for s, e in DANGEROUS
-        if (s, e) != (State.ASKED, Event.YES) and s is not State.APPROVED
+        if (s, e) not in ((State.ASKED, Event.YES), (State.WAITING, Event.PERMITTED))
+        and s is not State.APPROVED
     ],
 )
 def test_mutation_any_new_step_into_approved_is_noticed(state: State, event: Event) -> None:

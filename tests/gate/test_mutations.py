@@ -136,7 +136,7 @@ MUTANTS = [
     Mutant(
         "C2",
         "gate/arming.py",
-        "elif keys[0] is Key.YES and now < self._yes_at + self._quiet * _REPEAT_FACTOR:",
+        "elif now < self._pressed_at.get(keys[0], _NEVER) + self._quiet * _REPEAT_FACTOR:",
         "elif False:",
         "test_arming.py::test_a_key_held_down_never_approves",
     ),

@@ -10,7 +10,7 @@ from collections import deque
 from enum import Enum
 from typing import Final
 
-from stringd.gate.keys import MOVING, Key, KeyReader, classify
+from stringd.gate.keys import ALLOWING, MOVING, Key, KeyReader, classify
 
 ARMING_SECONDS: Final = 0.4
 # A deciding key waits this long for others: the rest of a paste, or a second key.
@@ -19,6 +19,7 @@ SETTLE_SECONDS: Final = 0.01
 _REPEAT_FACTOR: Final = 2.75
 # The eye needs longer to see that a question was exchanged for another one.
 _CHANGE_FACTOR: Final = 5.0
+_NEVER: Final = float("-inf")
 
 
 class Dropped(Enum):
@@ -36,7 +37,8 @@ class Arming:
         self._quiet = quiet
         self._reader = KeyReader()
         self._armed_at = 0.0
-        self._yes_at = float("-inf")
+        # When a key that allows something was last pressed.
+        self._pressed_at = dict.fromkeys(ALLOWING, _NEVER)
         self._held: Key | None = None
         self._settled_at = 0.0
         self._ready: deque[Key] = deque()
@@ -58,8 +60,7 @@ class Arming:
         self._ready.clear()
         if data:
             self._drop(None, now)
-            if any(classify(press) is Key.YES for press in self._reader.feed(data, now)):
-                self._yes_at = now
+            self._note_pressed([classify(press) for press in self._reader.feed(data, now)], now)
 
     def feed(self, data: bytes, now: float) -> None:
         """Bytes came at this time."""
@@ -105,12 +106,15 @@ class Arming:
             self._drop(Dropped.SEVERAL, now)
         elif now < self._armed_at:
             self._drop(Dropped.EARLY, now)
-        elif keys[0] is Key.YES and now < self._yes_at + self._quiet * _REPEAT_FACTOR:
+        elif now < self._pressed_at.get(keys[0], _NEVER) + self._quiet * _REPEAT_FACTOR:
             self._drop(Dropped.HELD, now)
         else:
             self._held = keys[0]
-        if Key.YES in keys:
-            self._yes_at = now
+        self._note_pressed(keys, now)
+
+    def _note_pressed(self, keys: list[Key], now: float) -> None:
+        for key in ALLOWING & set(keys):
+            self._pressed_at[key] = now
 
     def _drop(self, why: Dropped | None, now: float) -> None:
         self._held = None

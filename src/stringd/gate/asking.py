@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 from stringd.gate.arming import Arming
 from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line, Style, line
 from stringd.gate.errors import CallerGoneError, StoppingError, TroubleError
+from stringd.gate.grant_view import grant_pages
 from stringd.gate.keys import Key
 from stringd.gate.note import NoteLine, note_row
 from stringd.gate.notify import Hook
@@ -42,6 +44,14 @@ class Around:
     resized: Signal
 
 
+class View(Enum):
+    """What of a question is on the screen."""
+
+    QUESTION = auto()
+    DETAILS = auto()
+    GRANT = auto()
+
+
 class Asking:
     """Draws a question, reads keys, and gives the answer."""
 
@@ -61,9 +71,9 @@ class Asking:
         self._question = question
         self._watch = watch
         self._message = ""
-        self._in_details = False
+        self._view = View.QUESTION
         self._page = 0
-        self._all_seen = False
+        self._seen: set[View] = set()
         self._size = terminal.size
         self._composed: tuple[object, list[list[Line]]] = None, []
         self._deadline = 0.0
@@ -99,17 +109,40 @@ class Asking:
                     return KeyAnswer(Event.NO, note=self._note())
                 case Key.DENY_CALLER:
                     return KeyAnswer(Event.NO, denies_caller=True)
-                case Key.YES if self._all_seen and not self._is_too_small:
+                case Key.YES if self._may_approve:
                     return KeyAnswer(Event.YES)
-                case Key.YES:
+                case Key.GRANT if self._may_approve and self._grants():
+                    return KeyAnswer(Event.YES, grants=True)
+                case Key.GRANT if self._may_approve:
+                    pass
+                case Key.YES | Key.GRANT:
                     self._show("Not yet: Space reads on, and y works on the last page.")
                 case Key.NEXT:
                     self._turn_page(1)
                 case Key.BACK:
                     self._turn_page(-1)
                 case Key.DETAILS:
-                    self._in_details, self._page = not self._in_details, 0
-                    self._show()
+                    self._open(View.QUESTION if self._view is View.DETAILS else View.DETAILS)
+
+    @property
+    def _may_approve(self) -> bool:
+        return View.QUESTION in self._seen and not self._is_too_small
+
+    def _grants(self) -> bool:
+        """Whether this press of the key confirms a grant; the first one shows what it would be."""
+        if self._question.no_grant:
+            self._show(self._question.no_grant)
+        elif self._view is not View.GRANT:
+            self._open(View.GRANT, "Press g again to allow all of this, y to run it once.")
+        elif View.GRANT not in self._seen:
+            self._show("Not yet: Space reads on, and g works on the last page.")
+        else:
+            return True
+        return False
+
+    def _open(self, view: View, message: str | None = None) -> None:
+        self._view, self._page = view, 0
+        self._show(message)
 
     def _key(self) -> Key:
         """The next key that counts, or SILENCE when none came in time."""
@@ -158,9 +191,8 @@ class Asking:
 
     def _pages(self) -> list[list[Line]]:
         size = self._size
-        if self._composed[0] != (self._in_details, size):
-            view = details if self._in_details else compose
-            self._composed = (self._in_details, size), view(self._question, size)
+        if self._composed[0] != (self._view, size):
+            self._composed = (self._view, size), _VIEWS[self._view](self._question, size)
         return self._composed[1]
 
     def _turn_page(self, step: int) -> None:
@@ -175,9 +207,9 @@ class Asking:
         self._size = self._terminal.size
         pages = self._pages()
         self._page = min(self._page, len(pages) - 1)
-        if not self._in_details and not self._is_too_small:
+        if not self._is_too_small and self._page == len(pages) - 1:
             # Pages are only turned one by one, so whoever is at the last one saw the others.
-            self._all_seen = self._all_seen or self._page == len(pages) - 1
+            self._seen.add(self._view)
         self._shown_waiting = self._around.waiting()
         self._terminal.draw(self._rows(pages))
         self._arming.shown(time.monotonic())
@@ -206,11 +238,9 @@ class Asking:
     def _hints(self, pages: int, columns: int) -> list[Line]:
         keys = line(_keys(columns), Style.DIM)
         place = f"{self._page + 1} of {pages}"
-        if self._in_details:
-            return [
-                line(f"Details {place}. Space reads on, ? goes back."[:columns], Style.BOLD),
-                keys,
-            ]
+        if self._view is View.DETAILS:
+            text = f"Details {place}. Space reads on, ? goes back."
+            return [line(text[:columns], Style.BOLD), keys]
         if pages == 1:
             return [keys]
         if self._page < pages - 1:
@@ -246,5 +276,12 @@ class Asking:
 
 def _keys(columns: int) -> str:
     if columns >= _WIDE:
-        return "y run   n deny with a note   d deny all of this caller, 5 min   ? details"
+        return "y run   g grant   n deny with a note   d deny all of this caller   ? details"
     return "y run  n deny+note  d deny caller  ? more"[:columns]
+
+
+_VIEWS: Final[dict[View, Callable[[Question, Size], list[list[Line]]]]] = {
+    View.QUESTION: compose,
+    View.DETAILS: details,
+    View.GRANT: grant_pages,
+}

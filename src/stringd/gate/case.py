@@ -11,15 +11,18 @@ from typing import Final
 
 from stringd import __version__
 from stringd.gate.arguments import changeable_files
+from stringd.gate.attempts import attempt_of, grant_objection, granted_caller
 from stringd.gate.audit import AuditLog
 from stringd.gate.callers import CallerId, Callers
 from stringd.gate.console import CALLER_WENT_AWAY, Approver
 from stringd.gate.decide import Approval, Event, KeyAnswer, State
-from stringd.gate.display import Style, line
+from stringd.gate.display import Style, fitted, line
 from stringd.gate.environment import account, plain_environment
 from stringd.gate.errors import CallerGoneError, RefusalError, StoppingError, TroubleError
 from stringd.gate.execute import Executor, OverrunError
+from stringd.gate.judge import Attempt
 from stringd.gate.pipeline import Outcome
+from stringd.gate.policy import StandingPolicy
 from stringd.gate.program import ShownProgram
 from stringd.gate.question import AskingPeer, Question
 from stringd.gate.refusals import Ration
@@ -33,8 +36,10 @@ from stringd.gate.report import (
     received_fields,
     recorded_id,
     refusal_line,
+    standing_line,
 )
 from stringd.gate.resolve import hold, release
+from stringd.gate.rules import Effect
 from stringd.gate.running import RunningCommands
 from stringd.gate.validate import ValidatedRequest
 from stringd.gate.watch import Watch
@@ -43,6 +48,7 @@ from stringd.wire.gate import Response, Status
 # Each is held open while it is asked about.
 MAX_PROGRAMS: Final = 100
 HELD_OFF: Final = "everything this program asks is denied for now"
+BY_RULE: Final = "a rule of this machine denies it; nobody was asked"
 
 Reply = Callable[[Response], None]
 
@@ -71,6 +77,7 @@ class Workshop:
     running: RunningCommands
     ration: Ration
     columns: Callable[[], int]
+    policy: StandingPolicy
 
 
 class Case:
@@ -93,6 +100,8 @@ class Case:
         self._approval = Approval(request)
         self._is_received = False
         self._asked_at = time.monotonic()
+        self._attempt: Attempt | None = None
+        self._on_record: dict[str, object] = {}
 
     def run(self) -> None:
         """Go the whole way and answer. Raises `CallerGoneError` when nobody is left to answer."""
@@ -137,34 +146,77 @@ class Case:
         self._record("received", received_fields(self._request, self._caller.peer) | more)
 
     def _decide(self, turn: ExitStack) -> KeyAnswer:
-        if not self._is_held_off:
+        answer = self._standing_answer()
+        if answer is None or (answer.event is Event.PERMITTED and self._request.privileged):
+            # sudo may need the terminal, whoever allowed it.
             turn.enter_context(self._approver.turn(self._caller.watch, self._who))
             self._caller.watch.check()
-        if self._is_held_off:
-            # Also for those that were in the queue when the person had enough of this caller.
-            self._approval.advance(Event.TURN)
-            answer = KeyAnswer(Event.NO, note=HELD_OFF)
-        else:
+        if answer is None:
+            # Those in the queue may have been denied, or granted, meanwhile.
+            answer = self._standing_answer()
+        if answer is None:
             answer = self._approver.ask(self._question(), self._caller.watch)
         self._approval.advance(answer.event)
-        if answer.denies_caller:
-            self._shop.callers.hold_off(self._who)
+        self._remember(answer)
         if not self._request.privileged:
             # Only sudo may need the terminal again; everyone else lets the next question come.
             turn.close()
         return answer
 
-    @property
-    def _is_held_off(self) -> bool:
-        return self._shop.callers.is_held_off(self._who)
+    def _standing_answer(self) -> KeyAnswer | None:
+        """What the person has said before: about this caller, in a rule or in a grant."""
+        if self._shop.callers.is_held_off(self._who):
+            return KeyAnswer(Event.FORBIDDEN, note=HELD_OFF)
+        policy = self._shop.policy
+        if policy.is_empty:
+            return None
+        with ExitStack() as held:
+            programs = self._hold_programs(held)
+            ruling = policy.decide(self._attempt_with(programs))
+            if ruling.effect is Effect.ASK:
+                return None
+            if ruling.effect is Effect.DENY:
+                return KeyAnswer(Event.FORBIDDEN, by=ruling.by, note=BY_RULE)
+            self._approval.permit(programs, self._shop.sudo() if self._request.privileged else None)
+            self._programs.push(held.pop_all())
+        return KeyAnswer(Event.PERMITTED, by=ruling.by)
+
+    def _remember(self, answer: KeyAnswer) -> None:
+        """Do what an answer says about later requests of this caller."""
+        grants = self._shop.policy.grants
+        if answer.denies_caller:
+            self._shop.callers.hold_off(self._who)
+        if answer.event is Event.NO and (revoked := grants.revoke_of(self._who)):
+            self._on_record["revoked"] = revoked
+            self._tell(f"Grants of this caller ended: {' '.join(map(str, revoked))}.")
+        if answer.grants and self._attempt is not None:
+            if (grant := grants.give(self._attempt.granted)) is None:
+                self._tell("There are too many grants: this one counts once.")
+                return
+            self._on_record["grant"] = grant.number
+            self._tell(f"Grant {grant.number}: the same needs no key for 10 minutes, 20 times.")
+
+    def _tell(self, text: str) -> None:
+        self._approver.announce([line(fitted(text, self._shop.columns()), Style.BOLD)])
+
+    def _attempt_with(self, programs: tuple[ShownProgram, ...]) -> Attempt:
+        request = self._request
+        return attempt_of(
+            request,
+            programs,
+            changeable_files(request.pipeline, programs, as_root=request.privileged),
+            granted_caller(self._who, self._caller.peer, request.session),
+            self._shop.policy.rules,
+        )
 
     def _question(self) -> Question:
         """Look up what would run, and hold it from now on."""
         request = self._request
         sudo = self._shop.sudo() if request.privileged else None
-        programs = self._hold_programs()
+        programs = self._hold_programs(self._programs)
         self._approval.show(programs, sudo)
         plain = {} if request.privileged else plain_environment(request, self._shop.env)
+        self._attempt = self._attempt_with(programs)
         return Question(
             request,
             programs,
@@ -173,9 +225,10 @@ class Case:
             sudo,
             changeable_files(request.pipeline, programs, as_root=request.privileged),
             plain,
+            grant_objection(self._attempt) or self._shop.policy.says_ask(self._attempt),
         )
 
-    def _hold_programs(self) -> tuple[ShownProgram, ...]:
+    def _hold_programs(self, held_by: ExitStack) -> tuple[ShownProgram, ...]:
         """What each stage will run; a name that comes again is looked up once."""
         names = dict.fromkeys(stage[0] for stage in self._request.pipeline)
         if len(names) > MAX_PROGRAMS:
@@ -183,7 +236,7 @@ class Case:
         held: dict[str, ShownProgram] = {}
         for name in names:
             held[name] = hold(name, as_root=self._request.privileged)
-            self._programs.callback(release, held[name])
+            held_by.callback(release, held[name])
         return tuple(held[stage[0]] for stage in self._request.pipeline)
 
     def _execute(self, answer: KeyAnswer) -> Outcome | None:
@@ -192,6 +245,9 @@ class Case:
             self._record_decision(answer, approved)
         if not approved:
             return None
+        if answer.event is Event.PERMITTED:
+            columns, when = self._shop.columns(), time.strftime("%H:%M:%S")
+            self._approver.announce([standing_line(self._request, answer.by, when, columns)])
         self._caller.watch.check()
         with self._shop.running.command() as ending:
             outcome = self._shop.executor.run(
@@ -208,11 +264,13 @@ class Case:
             "by": answer.by,
             "note": answer.note,
             "latency_ms": round((time.monotonic() - self._asked_at) * 1000),
-        }
+        } | self._on_record
         if approved:
             fields |= program_fields(self._approval.programs, self._approval.sudo)
             fields |= command_fields(self._request) if is_large(self._request) else {}
-        self._record("decided", fields, sync=approved, required=None if approved else False)
+        # What nobody sees coming has to be on record, whoever it runs as.
+        required = True if answer.event is Event.PERMITTED else None
+        self._record("decided", fields, sync=approved, required=required if approved else False)
 
     def _answer(self, answer: KeyAnswer, outcome: Outcome | None) -> None:
         if outcome is None:

@@ -3,8 +3,9 @@
 A request waits for its turn, is asked about, is approved, runs and ends. The table lists every
 step there is; an event it does not list for a state is a bug and raises. Two things follow from
 the table alone, and the tests explore it to show them: RUNNING is entered only by START from
-APPROVED, and APPROVED only by YES from ASKED. `Approval` walks the table for one request and hands
-out the single `Permit` the executor accepts.
+APPROVED, and APPROVED only by YES from ASKED, or by PERMITTED from WAITING, which is what a rule or
+a grant of the person says. `Approval` walks the table for one request and hands out the single
+`Permit` the executor accepts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,12 +40,17 @@ class Event(Enum):
     SHUTDOWN = auto()
     START = auto()
     END = auto()
+    # A rule or a grant decided, so that nobody is asked.
+    PERMITTED = auto()
+    FORBIDDEN = auto()
 
 
 Table = Mapping[tuple[State, Event], State]
 
 TRANSITIONS: Final[Table] = {
     (State.WAITING, Event.TURN): State.ASKED,
+    (State.WAITING, Event.PERMITTED): State.APPROVED,
+    (State.WAITING, Event.FORBIDDEN): State.DENIED,
     (State.WAITING, Event.HANGUP): State.CALLER_GONE,
     (State.WAITING, Event.TROUBLE): State.FAILED,
     (State.WAITING, Event.SHUTDOWN): State.STOPPED,
@@ -82,13 +88,18 @@ def step(state: State, event: Event, table: Table = TRANSITIONS) -> State:
 
 @dataclass(frozen=True, slots=True)
 class KeyAnswer:
-    """How a question ended: `YES`, `NO` or `SILENCE`, who decided, and their note to the caller."""
+    """How a request was decided, by whom, and their note to the caller.
+
+    `YES`, `NO` and `SILENCE` are a person's, `PERMITTED` and `FORBIDDEN` those of rules and grants.
+    """
 
     event: Event
     by: str = "terminal"
     note: str = ""
     denies_caller: bool = False
     """Everything else this caller asks is denied too, for a while."""
+    grants: bool = False
+    """The same command of this caller needs no question, for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +124,10 @@ class Approval:
         self.programs = programs
         self.sudo = sudo
         self.state = State.WAITING
+
+    def permit(self, programs: Sequence[ShownProgram], sudo: ShownProgram | None) -> None:
+        """A rule or a grant permits it, with these programs."""
+        self.programs, self.sudo = programs, sudo
 
     def show(self, programs: Sequence[ShownProgram], sudo: ShownProgram | None) -> None:
         """It is asked about now, with these programs."""

@@ -23,6 +23,7 @@ class Key(Enum):
     NO = auto()
     NOTE = auto()
     DENY_CALLER = auto()
+    GRANT = auto()
     NEXT = auto()
     BACK = auto()
     DETAILS = auto()
@@ -34,11 +35,15 @@ class Key(Enum):
 # They only move what is read, so they need no silence before them and decide nothing.
 MOVING: Final = frozenset({Key.NEXT, Key.BACK, Key.DETAILS, Key.NOTHING})
 
+# Held down they might say yes to what comes next.
+ALLOWING: Final = frozenset({Key.YES, Key.GRANT})
+
 _KEYS: Final = {
     b"y": Key.YES,
     b"Y": Key.YES,
     b"n": Key.NOTE,
     b"d": Key.DENY_CALLER,
+    b"g": Key.GRANT,
     b"v": Key.NEXT,
     b" ": Key.NEXT,
     b"\x1b[B": Key.NEXT,

@@ -81,6 +81,8 @@ class Question:
     files: ChangeableFiles = ChangeableFiles()  # noqa: RUF009  (a value)
     # What the command gets besides what the request set.
     env: Mapping[str, str] = field(default_factory=dict)
+    # Why it cannot be granted for a while; empty if it can.
+    no_grant: str = ""
 
     @property
     def as_root(self) -> bool:
@@ -96,7 +98,7 @@ def digest(request: ValidatedRequest) -> str:
 def compose(question: Question, size: Size) -> list[list[Line]]:
     """The question in pages, each short enough to leave room below it."""
     side = list(_side_lines(question, size.columns))
-    body = list(_body_lines(question, size.columns))
+    body = list(body_lines(question, size.columns))
     height = max(size.rows - ROWS_BELOW, 3)
     length = _length(question.request)
     if len(side) + len(body) > height:
@@ -169,7 +171,7 @@ def _side_lines(question: Question, columns: int) -> Iterator[Line]:
     request = question.request
     yield _header(request)
     yield from labelled("From:    ", _who(request), columns)
-    yield from labelled("Client:  ", _client(question), columns)
+    yield from labelled("Client:  ", client_text(question), columns)
     yield from labelled("Time:    ", render(request.time), columns)
     yield from labelled("ID:      ", clipped(request.id, MAX_NAME), columns)
     if request.reason:
@@ -190,13 +192,14 @@ def _compact_side(question: Question, columns: int) -> Iterator[Line]:
     request = question.request
     yield _header(request)
     yield line(fitted(f"From:    {_who(request)}", columns))
-    yield line(fitted(f"Client:  {_client(question)}", columns))
+    yield line(fitted(f"Client:  {client_text(question)}", columns))
     yield line(fitted(f"ID:      {request.id}", columns))
     if request.reason:
         yield line(fitted(f"Reason:  {clipped(request.reason, MAX_REASON)}", columns), Style.BOLD)
 
 
-def _client(question: Question) -> str:
+def client_text(question: Question) -> str:
+    """Who asks, by the kernel's word, behind the version it gives itself."""
     version = clipped(question.request.version, MAX_NAME) or "(unknown)"
     peer = question.peer
     text = f"{version}, {clipped(peer.exe, MAX_PATH)} (pid {peer.pid})"
@@ -205,7 +208,7 @@ def _client(question: Question) -> str:
     return f"{text} in {clipped(peer.cwd, MAX_PATH)}" if peer.cwd else text
 
 
-def _body_lines(question: Question, columns: int) -> Iterator[Line]:
+def body_lines(question: Question, columns: int) -> Iterator[Line]:
     """All that reaches the command, whole."""
     request = question.request
     if request.env:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from stringd.gate.audit import AuditLog
@@ -72,3 +73,12 @@ class RefusalRecords:
         except TroubleError:
             # Nothing ran, so nothing is lost but this line; what may run has its own record.
             self._ration.give_back(missed + 1)
+
+    def revoked(self, peer: AskingPeer, grants: list[int]) -> None:
+        """Record that a program ended grants. Never fails."""
+        fields: dict[str, object] = {
+            "peer": {"pid": peer.pid, "uid": peer.uid, "exe": peer.exe},
+            "grants": grants,
+        }
+        with suppress(TroubleError):
+            self._audit.append("revoked", fields)

@@ -120,6 +120,12 @@ def refusal_line(request: ValidatedRequest, ending: str, columns: int) -> Line:
     return line(_labelled(f"{ending}  ", request, columns), Style.DIM)
 
 
+def standing_line(request: ValidatedRequest, by: str, when: str, columns: int) -> Line:
+    """What runs without a question, and what allowed it."""
+    rank = "as root: " if request.privileged else ""
+    return line(_labelled(f"{when} ▶ {by}  {rank}", request, columns), Style.BOLD)
+
+
 def log_line(request: ValidatedRequest) -> str:
     """One line per request for `--verbose`."""
     kind = "privileged" if request.privileged else "unprivileged"

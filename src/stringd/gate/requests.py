@@ -21,7 +21,9 @@ from stringd.gate.console import Approver
 from stringd.gate.display import Style, clipped, line
 from stringd.gate.errors import BusyError, RefusalError
 from stringd.gate.execute import Executor
+from stringd.gate.inquiry import explain_response, grants_response, revoke
 from stringd.gate.peers import executable_of
+from stringd.gate.policy import StandingPolicy
 from stringd.gate.program import ShownProgram
 from stringd.gate.question import MAX_NAME, MAX_REASON, AskingPeer
 from stringd.gate.refusals import Ration, RefusalRecords
@@ -58,6 +60,7 @@ class RequestHandler:
         sudo: Callable[[], ShownProgram] | None = None,
         running: RunningCommands | None = None,
         identify: Callable[[int, int], CallerId] = caller_of,
+        policy: StandingPolicy | None = None,
     ) -> None:
         self.places = Callers()
         self._shop = Workshop(
@@ -70,6 +73,7 @@ class RequestHandler:
             RunningCommands() if running is None else running,
             Ration(),
             columns,
+            StandingPolicy() if policy is None else policy,
         )
         self._approver = approver
         self._max_future = max_future
@@ -144,8 +148,25 @@ class RequestHandler:
             caller.reply(
                 Response(request.id, Status.OK, stdout=Blob(), message="pong", version=__version__)
             )
-        else:
+        elif request.action is RequestAction.STOP:
             self._handle_stop(request, caller)
+        else:
+            self._handle_inquiry(request, caller)
+
+    def _handle_inquiry(self, request: ValidatedRequest, caller: GateCaller) -> None:
+        policy, peer = self._shop.policy, caller.peer
+        if request.action is RequestAction.GRANTS:
+            caller.reply(grants_response(request, policy))
+        elif request.action is RequestAction.REVOKE:
+            ended, response = revoke(request, policy)
+            if ended:
+                self.refusals.revoked(peer, ended)
+                text = f"Grants ended by {clipped(peer.exe, MAX_NAME)}: {' '.join(map(str, ended))}"
+                self._approver.announce([line(text, Style.BOLD)])
+            caller.reply(response)
+        else:
+            who = self._identify(peer.pid, peer.uid)
+            caller.reply(explain_response(request, who, peer, policy))
 
     def _handle_stop(self, request: ValidatedRequest, caller: GateCaller) -> None:
         if (busy := self.places.taken) and not self._allow_stop_busy:

@@ -18,6 +18,9 @@ from stringd.wire.gate import Request, RequestAction
 MAX_AGE_SECONDS: Final = 60
 DEFAULT_MAX_FUTURE_SECONDS: Final = 5
 
+# What a command may have is checked for these; the others run nothing.
+ABOUT_COMMANDS: Final = frozenset({RequestAction.EXEC, RequestAction.EXPLAIN})
+
 # The fields that are shown and are single texts, in the order they are scanned.
 SCANNED_FIELDS: Final = ("reason", "session", "host", "version", "id")
 
@@ -43,6 +46,7 @@ class ValidatedRequest:
     forward_agent: bool
     version: str
     action: RequestAction
+    grant: int
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class ValidatedRequest:
         put(self, "env", MappingProxyType(dict(request.env)))
         for name in ("host", "session", "time", "reason", "version"):
             put(self, name, getattr(request, name))
-        for name in ("privileged", "forward_agent", "action"):
+        for name in ("privileged", "forward_agent", "action", "grant"):
             put(self, name, getattr(request, name))
 
 
@@ -69,14 +73,14 @@ def _objections(request: Request, now: int, max_future: int) -> Iterator[str]:
     yield from _pipeline_objections(request)
     yield from _text_objections(request)
     # A control action runs nothing, so what a command may have does not concern it.
-    is_exec = request.action is RequestAction.EXEC
+    is_exec = request.action in ABOUT_COMMANDS
     yield from _privilege_objections(request) if is_exec else ()
     yield from _time_objections(request.time, now, max_future)
     yield from _env_objections(request.env) if is_exec else ()
 
 
 def _pipeline_objections(request: Request) -> Iterator[str]:
-    if request.action is RequestAction.EXEC and not request.pipeline:
+    if request.action in ABOUT_COMMANDS and not request.pipeline:
         yield "pipeline must not be empty"
     for i, stage in enumerate(request.pipeline):
         if not stage:

@@ -33,6 +33,10 @@ class RequestAction(StrEnum):
     EXEC = "exec"
     STOP = "stop"
     PING = "ping"
+    # Of this gate: what was granted for a while, ending that, and what would be decided.
+    GRANTS = "grants"
+    REVOKE = "revoke"
+    EXPLAIN = "explain"
 
 
 class Status(StrEnum):
@@ -62,6 +66,8 @@ class Request:
     forward_agent: bool = False
     version: str = ""
     action: RequestAction = RequestAction.EXEC
+    # Which one to revoke; 0 for all.
+    grant: int = 0
 
 
 _REQUEST_FIELDS: Final = frozenset(member.name for member in fields(Request))
@@ -134,6 +140,9 @@ class Response:
     duration_ms: int | None = None
     decided_by: str | None = None
     decision_note: str | None = None
+    # Of `grants` and `explain`: JSON values for programs, beside the `message` for people.
+    grants: tuple[Mapping[str, object], ...] | None = None
+    decision: Mapping[str, object] | None = None
 
 
 def decode_request(line: bytes) -> Request:
@@ -154,6 +163,7 @@ def decode_request(line: bytes) -> Request:
         forward_agent=_flag(members, "forward_agent", default=False),
         version=_text(members, "version"),
         action=_action(_text(members, "action", RequestAction.EXEC)),
+        grant=_grant(members.get("grant", 0)),
     )
 
 
@@ -164,6 +174,8 @@ def encode_request(request: Request) -> bytes:
     members["pipeline"] = request.pipeline
     if request.action is not RequestAction.EXEC:
         members["action"] = request.action
+    if request.grant:
+        members["grant"] = request.grant
     members |= {"env": dict(request.env), "reason": request.reason}
     members |= {"privileged": request.privileged, "forward_agent": request.forward_agent}
     if request.version:
@@ -194,6 +206,8 @@ def encode_response(response: Response) -> Iterator[bytes | memoryview]:
         duration_ms=response.duration_ms,
         decided_by=response.decided_by,
         decision_note=response.decision_note,
+        grants=response.grants,
+        decision=response.decision,
     )
     if rest:
         yield b"," + _compact(rest)[1:-1]
@@ -231,6 +245,8 @@ def decode_response(line: bytes | memoryview, plain: int = LARGE_LINE) -> Respon
         duration_ms=_optional(value, "duration_ms", int),
         decided_by=_optional(value, "decided_by", str),
         decision_note=_optional(value, "decision_note", str),
+        grants=_grants(value),
+        decision=_optional(value, "decision", dict),
     )
 
 
@@ -289,6 +305,12 @@ def _action(name: str) -> RequestAction:
         return RequestAction(name)
     except ValueError:
         raise JsonError("action must be exec, stop or ping") from None
+
+
+def _grant(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise JsonError("grant must be a number")
+    return value
 
 
 def _pipeline(value: object) -> tuple[tuple[str, ...], ...]:
@@ -357,6 +379,15 @@ def _optional(value: Mapping[str, object], name: str, kind: type[_T]) -> _T | No
     if not isinstance(found, kind):
         raise ResponseError(f"{name} has the wrong type")
     return found
+
+
+def _grants(value: Mapping[str, object]) -> tuple[Mapping[str, object], ...] | None:
+    entries = _optional(value, "grants", list)
+    if entries is None:
+        return None
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise ResponseError("grants must hold objects")
+    return tuple(entries)
 
 
 def _stage(value: object) -> Stage:
