@@ -2,22 +2,39 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Final
 
 from stringd.gate.arguments import ChangeableFiles
 from stringd.gate.callers import CallerId
+from stringd.gate.errors import RefusalError
 from stringd.gate.grants import FileIdentity, Granted, GrantedCaller
 from stringd.gate.judge import Attempt
 from stringd.gate.peers import executable_of
 from stringd.gate.program import Identity, ShownProgram
 from stringd.gate.question import AskingPeer
+from stringd.gate.resolve import hold, release
 from stringd.gate.rules import PathFact, PathUnder, Rule, is_plain_path
 from stringd.gate.trust import is_fixed, weaknesses
 from stringd.gate.validate import ValidatedRequest
 
+# Each is held open while it is decided about.
+MAX_PROGRAMS: Final = 100
 # A command with more paths than this is asked about.
 MAX_PATHS: Final = 64
 _MORE_FILES: Final = FileIdentity("", None)
+
+
+def hold_programs(request: ValidatedRequest, held_by: ExitStack) -> tuple[ShownProgram, ...]:
+    """What each stage will run, held until the stack is left; each name is looked up once."""
+    names = dict.fromkeys(stage[0] for stage in request.pipeline)
+    if len(names) > MAX_PROGRAMS:
+        raise RefusalError(f"more than {MAX_PROGRAMS} different programs in one pipeline")
+    held: dict[str, ShownProgram] = {}
+    for name in names:
+        held[name] = hold(name, as_root=request.privileged)
+        held_by.callback(release, held[name])
+    return tuple(held[stage[0]] for stage in request.pipeline)
 
 
 def granted_caller(who: CallerId, peer: AskingPeer, session: str) -> GrantedCaller:

@@ -11,7 +11,7 @@ from typing import Final
 
 from stringd import __version__
 from stringd.gate.arguments import changeable_files
-from stringd.gate.attempts import attempt_of, grant_objection, granted_caller
+from stringd.gate.attempts import attempt_of, grant_objection, granted_caller, hold_programs
 from stringd.gate.audit import AuditLog
 from stringd.gate.callers import CallerId, Callers
 from stringd.gate.console import CALLER_WENT_AWAY, Approver
@@ -38,15 +38,12 @@ from stringd.gate.report import (
     refusal_line,
     standing_line,
 )
-from stringd.gate.resolve import hold, release
 from stringd.gate.rules import Effect
 from stringd.gate.running import RunningCommands
 from stringd.gate.validate import ValidatedRequest
 from stringd.gate.watch import Watch
 from stringd.wire.gate import Response, Status
 
-# Each is held open while it is asked about.
-MAX_PROGRAMS: Final = 100
 HELD_OFF: Final = "everything this program asks is denied for now"
 BY_RULE: Final = "a rule of this machine denies it; nobody was asked"
 
@@ -171,7 +168,7 @@ class Case:
         if policy.is_empty:
             return None
         with ExitStack() as held:
-            programs = self._hold_programs(held)
+            programs = hold_programs(self._request, held)
             ruling = policy.decide(self._attempt_with(programs))
             if ruling.effect is Effect.ASK:
                 return None
@@ -213,7 +210,7 @@ class Case:
         """Look up what would run, and hold it from now on."""
         request = self._request
         sudo = self._shop.sudo() if request.privileged else None
-        programs = self._hold_programs(self._programs)
+        programs = hold_programs(self._request, self._programs)
         self._approval.show(programs, sudo)
         plain = {} if request.privileged else plain_environment(request, self._shop.env)
         self._attempt = self._attempt_with(programs)
@@ -227,17 +224,6 @@ class Case:
             plain,
             grant_objection(self._attempt) or self._shop.policy.says_ask(self._attempt),
         )
-
-    def _hold_programs(self, held_by: ExitStack) -> tuple[ShownProgram, ...]:
-        """What each stage will run; a name that comes again is looked up once."""
-        names = dict.fromkeys(stage[0] for stage in self._request.pipeline)
-        if len(names) > MAX_PROGRAMS:
-            raise RefusalError(f"more than {MAX_PROGRAMS} different programs in one pipeline")
-        held: dict[str, ShownProgram] = {}
-        for name in names:
-            held[name] = hold(name, as_root=self._request.privileged)
-            held_by.callback(release, held[name])
-        return tuple(held[stage[0]] for stage in self._request.pipeline)
 
     def _execute(self, answer: KeyAnswer) -> Outcome | None:
         approved = self._approval.state is State.APPROVED

@@ -4,12 +4,10 @@ from contextlib import ExitStack
 from typing import Final
 
 from stringd.gate.arguments import changeable_files
-from stringd.gate.attempts import attempt_of
+from stringd.gate.attempts import attempt_of, hold_programs
 from stringd.gate.grants import GrantedCaller
 from stringd.gate.judge import Attempt, Ruling
 from stringd.gate.policy import StandingPolicy
-from stringd.gate.program import ShownProgram
-from stringd.gate.resolve import hold, release
 from stringd.gate.rules import Effect
 from stringd.gate.validate import ValidatedRequest
 
@@ -19,10 +17,7 @@ def explained(
 ) -> tuple[Attempt, Ruling]:
     """The decision of the policy about a request, without running or counting anything."""
     with ExitStack() as held:
-        programs: list[ShownProgram] = []
-        for stage in request.pipeline:
-            programs.append(hold(stage[0], as_root=request.privileged))
-            held.callback(release, programs[-1])
+        programs = hold_programs(request, held)
         files = changeable_files(request.pipeline, programs, as_root=request.privileged)
         attempt = attempt_of(request, programs, files, caller, policy.rules)
         return attempt, policy.explain(attempt)
