@@ -44,7 +44,7 @@ class Around:
     resized: Signal
 
 
-class View(Enum):
+class QuestionView(Enum):
     """What of a question is on the screen."""
 
     QUESTION = auto()
@@ -71,9 +71,9 @@ class Asking:
         self._question = question
         self._watch = watch
         self._message = ""
-        self._view = View.QUESTION
+        self._view = QuestionView.QUESTION
         self._page = 0
-        self._seen: set[View] = set()
+        self._seen: set[QuestionView] = set()
         self._size = terminal.size
         self._composed: tuple[object, list[list[Line]]] = None, []
         self._deadline = 0.0
@@ -122,25 +122,29 @@ class Asking:
                 case Key.BACK:
                     self._turn_page(-1)
                 case Key.DETAILS:
-                    self._open(View.QUESTION if self._view is View.DETAILS else View.DETAILS)
+                    self._open(
+                        QuestionView.QUESTION
+                        if self._view is QuestionView.DETAILS
+                        else QuestionView.DETAILS
+                    )
 
     @property
     def _may_approve(self) -> bool:
-        return View.QUESTION in self._seen and not self._is_too_small
+        return QuestionView.QUESTION in self._seen and not self._is_too_small
 
     def _grants(self) -> bool:
         """Whether this press of the key confirms a grant; the first one shows what it would be."""
         if self._question.no_grant:
             self._show(self._question.no_grant)
-        elif self._view is not View.GRANT:
-            self._open(View.GRANT, "Press g again to allow all of this, y to run it once.")
-        elif View.GRANT not in self._seen:
+        elif self._view is not QuestionView.GRANT:
+            self._open(QuestionView.GRANT, "Press g again to allow all of this, y to run it once.")
+        elif QuestionView.GRANT not in self._seen:
             self._show("Not yet: Space reads on, and g works on the last page.")
         else:
             return True
         return False
 
-    def _open(self, view: View, message: str | None = None) -> None:
+    def _open(self, view: QuestionView, message: str | None = None) -> None:
         self._view, self._page = view, 0
         self._show(message)
 
@@ -238,7 +242,7 @@ class Asking:
     def _hints(self, pages: int, columns: int) -> list[Line]:
         keys = line(_keys(columns), Style.DIM)
         place = f"{self._page + 1} of {pages}"
-        if self._view is View.DETAILS:
+        if self._view is QuestionView.DETAILS:
             text = f"Details {place}. Space reads on, ? goes back."
             return [line(text[:columns], Style.BOLD), keys]
         if pages == 1:
@@ -280,8 +284,8 @@ def _keys(columns: int) -> str:
     return "y run  n deny+note  d deny caller  ? more"[:columns]
 
 
-_VIEWS: Final[dict[View, Callable[[Question, Size], list[list[Line]]]]] = {
-    View.QUESTION: compose,
-    View.DETAILS: details,
-    View.GRANT: grant_pages,
+_VIEWS: Final[dict[QuestionView, Callable[[Question, Size], list[list[Line]]]]] = {
+    QuestionView.QUESTION: compose,
+    QuestionView.DETAILS: details,
+    QuestionView.GRANT: grant_pages,
 }

@@ -12,7 +12,16 @@ from typing import Final
 from stringd.gate.display import quote
 from stringd.gate.grants import Granted
 from stringd.gate.program import ShownProgram
-from stringd.gate.rules import LIMIT_SECONDS, Command, Effect, Misfit, Paths, Rule, is_about, misfit
+from stringd.gate.rules import (
+    LIMIT_SECONDS,
+    Effect,
+    Misfit,
+    Paths,
+    Rule,
+    StageCommand,
+    is_about,
+    misfit,
+)
 from stringd.gate.rules import commands as commands_of
 
 NOTHING_SAID: Final = "no rule and no grant is about it"
@@ -31,7 +40,7 @@ class Attempt:
     # How often this caller used each rule in the last minute.
     uses: Mapping[str, int] = field(default_factory=dict)
 
-    def commands(self) -> list[Command]:
+    def commands(self) -> list[StageCommand]:
         what = self.granted
         return commands_of(
             what.pipeline, self.programs, dict(what.env), self.paths, as_root=self.as_root
@@ -39,7 +48,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class Judgement:
     """What was decided, by what, and why. `by` is empty where nothing but a person decides."""
 
     effect: Effect
@@ -52,34 +61,34 @@ class Ruling:
     word: int | None = None
 
 
-def judge(rules: Sequence[Rule], grants: Mapping[int, Granted], attempt: Attempt) -> Ruling:
+def judge(rules: Sequence[Rule], grants: Mapping[int, Granted], attempt: Attempt) -> Judgement:
     """The decision."""
     commands = attempt.commands()
     for effect in (Effect.DENY, Effect.ASK):
         for rule in rules:
             if rule.effect is effect and any(misfit(rule, each) is None for each in commands):
-                return Ruling(effect, rule.name, f"{_place(rule)} says {effect}", (rule,))
+                return Judgement(effect, rule.name, f"{_place(rule)} says {effect}", (rule,))
     if attempt.forward_agent:
-        return Ruling(Effect.ASK, why="your SSH agent is never lent without a question")
+        return Judgement(Effect.ASK, why="your SSH agent is never lent without a question")
     if not attempt.as_root:
         for number, granted in grants.items():
             if granted == attempt.granted:
-                return Ruling(Effect.ALLOW, f"grant:{number}", f"grant {number}", grant=number)
+                return Judgement(Effect.ALLOW, f"grant:{number}", f"grant {number}", grant=number)
     allowed = [rule for rule in rules if rule.effect is Effect.ALLOW]
     used: list[Rule] = []
     for index, command in enumerate(commands):
         found = _allow(allowed, command, attempt.uses, index)
-        if isinstance(found, Ruling):
+        if isinstance(found, Judgement):
             return found
         used.append(found)
     names = dict.fromkeys(rule.name for rule in used)
     why = ", ".join(dict.fromkeys(_place(rule) for rule in used))
-    return Ruling(Effect.ALLOW, " ".join(names), f"allowed by {why}", tuple(used))
+    return Judgement(Effect.ALLOW, " ".join(names), f"allowed by {why}", tuple(used))
 
 
 def _allow(
-    rules: Sequence[Rule], command: Command, uses: Mapping[str, int], stage: int
-) -> Rule | Ruling:
+    rules: Sequence[Rule], command: StageCommand, uses: Mapping[str, int], stage: int
+) -> Rule | Judgement:
     """The rule that allows a command, or why it is asked about."""
     nearest: tuple[Rule, Misfit] | None = None
     for rule in rules:
@@ -90,10 +99,12 @@ def _allow(
         if is_about(rule, command) and (nearest is None or _depth(found) > _depth(nearest[1])):
             nearest = rule, found
     if nearest is None:
-        return Ruling(Effect.ASK, why=NOTHING_SAID, stage=stage)
+        return Judgement(Effect.ASK, why=NOTHING_SAID, stage=stage)
     rule, found = nearest
     said = f"{_place(rule)} does not match: {_words(found, command)}"
-    return Ruling(Effect.ASK, why=said, stage=stage, word=found.word if found.word >= 0 else None)
+    return Judgement(
+        Effect.ASK, why=said, stage=stage, word=found.word if found.word >= 0 else None
+    )
 
 
 def _depth(found: Misfit) -> int:
@@ -101,7 +112,7 @@ def _depth(found: Misfit) -> int:
     return 10**9 if found.word < 0 else found.word
 
 
-def _words(found: Misfit, command: Command) -> str:
+def _words(found: Misfit, command: StageCommand) -> str:
     if found.word < 0:
         return found.why
     if found.word >= len(command.words):

@@ -146,7 +146,7 @@ class Misfit(NamedTuple):
     why: str
 
 
-class Command(NamedTuple):
+class StageCommand(NamedTuple):
     """One command of a pipeline, and what is known of it."""
 
     words: tuple[str, ...]
@@ -158,7 +158,7 @@ class Command(NamedTuple):
     paths: Paths
 
 
-def misfit(rule: Rule, command: Command) -> Misfit | None:
+def misfit(rule: Rule, command: StageCommand) -> Misfit | None:
     """The first thing about a command that is not what the rule says; None if it matches."""
     if rule.effect is not Effect.ALLOW:
         return _program_misfit(rule, command) or _words_misfit(rule, command)
@@ -169,12 +169,12 @@ def misfit(rule: Rule, command: Command) -> Misfit | None:
     )
 
 
-def is_about(rule: Rule, command: Command) -> bool:
+def is_about(rule: Rule, command: StageCommand) -> bool:
     """Whether the rule names the program of the command, whatever else it says."""
     return _program_misfit(rule, command) is None
 
 
-def _program_misfit(rule: Rule, command: Command) -> Misfit | None:
+def _program_misfit(rule: Rule, command: StageCommand) -> Misfit | None:
     """Generous, because it is used to ask and to deny: any name the program goes by counts."""
     program = command.program
     paths = [path for path in (command.words[0], program.path, program.real) if path]
@@ -184,7 +184,7 @@ def _program_misfit(rule: Rule, command: Command) -> Misfit | None:
     return Misfit(0, f"is not {quote(rule.program)}")
 
 
-def _exact_program_misfit(rule: Rule, command: Command) -> Misfit | None:
+def _exact_program_misfit(rule: Rule, command: StageCommand) -> Misfit | None:
     word, program = command.words[0], command.program
     # Some programs do something else under another name.
     if word not in (rule.program, rule.program.rpartition("/")[2]) or program.path is None:
@@ -205,7 +205,7 @@ def _exact_program_misfit(rule: Rule, command: Command) -> Misfit | None:
     return None
 
 
-def _words_misfit(rule: Rule, command: Command) -> Misfit | None:
+def _words_misfit(rule: Rule, command: StageCommand) -> Misfit | None:
     words = command.words[1:]
     for index, (said, word) in enumerate(zip(rule.words, words, strict=False), start=1):
         if (why := said.problem(word, command.paths)) is not None:
@@ -217,7 +217,7 @@ def _words_misfit(rule: Rule, command: Command) -> Misfit | None:
     return None
 
 
-def _conditions_misfit(rule: Rule, command: Command) -> Misfit | None:
+def _conditions_misfit(rule: Rule, command: StageCommand) -> Misfit | None:
     if rule.root != command.as_root:
         return Misfit(-1, f"the rule is {'only' if rule.root else 'not'} for root")
     for name in sorted(rule.env.keys() | command.env.keys()):
@@ -243,9 +243,9 @@ def commands(
     paths: Paths,
     *,
     as_root: bool,
-) -> list[Command]:
+) -> list[StageCommand]:
     """The commands of a pipeline, one by one."""
     return [
-        Command(tuple(words), program, env, as_root, index > 0, paths)
+        StageCommand(tuple(words), program, env, as_root, index > 0, paths)
         for index, (words, program) in enumerate(zip(pipeline, programs, strict=True))
     ]
