@@ -44,7 +44,7 @@ class Around:
     resized: Signal
 
 
-class QuestionView(Enum):
+class Face(Enum):
     """What of a question is on the screen."""
 
     QUESTION = auto()
@@ -71,9 +71,9 @@ class Asking:
         self._question = question
         self._watch = watch
         self._message = ""
-        self._view = QuestionView.QUESTION
+        self._view = Face.QUESTION
         self._page = 0
-        self._seen: set[QuestionView] = set()
+        self._seen: set[Face] = set()
         self._size = terminal.size
         self._composed: tuple[object, list[list[Line]]] = None, []
         self._deadline = 0.0
@@ -122,29 +122,25 @@ class Asking:
                 case Key.BACK:
                     self._turn_page(-1)
                 case Key.DETAILS:
-                    self._open(
-                        QuestionView.QUESTION
-                        if self._view is QuestionView.DETAILS
-                        else QuestionView.DETAILS
-                    )
+                    self._open(Face.QUESTION if self._view is Face.DETAILS else Face.DETAILS)
 
     @property
     def _may_approve(self) -> bool:
-        return QuestionView.QUESTION in self._seen and not self._is_too_small
+        return Face.QUESTION in self._seen and not self._is_too_small
 
     def _grants(self) -> bool:
         """Whether this press of the key confirms a grant; the first one shows what it would be."""
         if self._question.no_grant:
             self._show(self._question.no_grant)
-        elif self._view is not QuestionView.GRANT:
-            self._open(QuestionView.GRANT, "Press g again to allow all of this, y to run it once.")
-        elif QuestionView.GRANT not in self._seen:
+        elif self._view is not Face.GRANT:
+            self._open(Face.GRANT, "Press g again to allow all of this, y to run it once.")
+        elif Face.GRANT not in self._seen:
             self._show("Not yet: Space reads on, and g works on the last page.")
         else:
             return True
         return False
 
-    def _open(self, view: QuestionView, message: str | None = None) -> None:
+    def _open(self, view: Face, message: str | None = None) -> None:
         self._view, self._page = view, 0
         self._show(message)
 
@@ -242,7 +238,7 @@ class Asking:
     def _hints(self, pages: int, columns: int) -> list[Line]:
         keys = line(_keys(columns), Style.DIM)
         place = f"{self._page + 1} of {pages}"
-        if self._view is QuestionView.DETAILS:
+        if self._view is Face.DETAILS:
             text = f"Details {place}. Space reads on, ? goes back."
             return [line(text[:columns], Style.BOLD), keys]
         if pages == 1:
@@ -284,8 +280,8 @@ def _keys(columns: int) -> str:
     return "y run  n deny+note  d deny caller  ? more"[:columns]
 
 
-_VIEWS: Final[dict[QuestionView, Callable[[Question, Size], list[list[Line]]]]] = {
-    QuestionView.QUESTION: compose,
-    QuestionView.DETAILS: details,
-    QuestionView.GRANT: grant_pages,
+_VIEWS: Final[dict[Face, Callable[[Question, Size], list[list[Line]]]]] = {
+    Face.QUESTION: compose,
+    Face.DETAILS: details,
+    Face.GRANT: grant_pages,
 }

@@ -6,7 +6,7 @@ from typing import Final
 from stringd.gate.arguments import changeable_files
 from stringd.gate.attempts import attempt_of, hold_programs
 from stringd.gate.grants import GrantedCaller
-from stringd.gate.judge import Attempt, Judgement
+from stringd.gate.judge import Attempt, Sentence
 from stringd.gate.policy import StandingPolicy
 from stringd.gate.rules import Effect
 from stringd.gate.validate import ValidatedRequest
@@ -14,7 +14,7 @@ from stringd.gate.validate import ValidatedRequest
 
 def explained(
     request: ValidatedRequest, caller: GrantedCaller, policy: StandingPolicy
-) -> tuple[Attempt, Judgement]:
+) -> tuple[Attempt, Sentence]:
     """The decision of the policy about a request, without running or counting anything."""
     with ExitStack() as held:
         programs = hold_programs(request, held)
@@ -23,7 +23,7 @@ def explained(
         return attempt, policy.explain(attempt)
 
 
-def decision_object(ruling: Judgement) -> dict[str, object]:
+def decision_object(ruling: Sentence) -> dict[str, object]:
     """A decision for programs; what is not known is left out."""
     found: dict[str, object] = {"decision": str(ruling.effect), "why": ruling.why}
     if ruling.by:
@@ -35,7 +35,7 @@ def decision_object(ruling: Judgement) -> dict[str, object]:
     return found
 
 
-def decision_text(ruling: Judgement) -> str:
+def decision_text(ruling: Sentence) -> str:
     """A decision in one line."""
     return f"{_WORDS[ruling.effect]}: {ruling.why}"
 

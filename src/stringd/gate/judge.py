@@ -48,7 +48,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Sentence:
     """What was decided, by what, and why. `by` is empty where nothing but a person decides."""
 
     effect: Effect
@@ -61,34 +61,34 @@ class Judgement:
     word: int | None = None
 
 
-def judge(rules: Sequence[Rule], grants: Mapping[int, Granted], attempt: Attempt) -> Judgement:
+def judge(rules: Sequence[Rule], grants: Mapping[int, Granted], attempt: Attempt) -> Sentence:
     """The decision."""
     commands = attempt.commands()
     for effect in (Effect.DENY, Effect.ASK):
         for rule in rules:
             if rule.effect is effect and any(misfit(rule, each) is None for each in commands):
-                return Judgement(effect, rule.name, f"{_place(rule)} says {effect}", (rule,))
+                return Sentence(effect, rule.name, f"{_place(rule)} says {effect}", (rule,))
     if attempt.forward_agent:
-        return Judgement(Effect.ASK, why="your SSH agent is never lent without a question")
+        return Sentence(Effect.ASK, why="your SSH agent is never lent without a question")
     if not attempt.as_root:
         for number, granted in grants.items():
             if granted == attempt.granted:
-                return Judgement(Effect.ALLOW, f"grant:{number}", f"grant {number}", grant=number)
+                return Sentence(Effect.ALLOW, f"grant:{number}", f"grant {number}", grant=number)
     allowed = [rule for rule in rules if rule.effect is Effect.ALLOW]
     used: list[Rule] = []
     for index, command in enumerate(commands):
         found = _allow(allowed, command, attempt.uses, index)
-        if isinstance(found, Judgement):
+        if isinstance(found, Sentence):
             return found
         used.append(found)
     names = dict.fromkeys(rule.name for rule in used)
     why = ", ".join(dict.fromkeys(_place(rule) for rule in used))
-    return Judgement(Effect.ALLOW, " ".join(names), f"allowed by {why}", tuple(used))
+    return Sentence(Effect.ALLOW, " ".join(names), f"allowed by {why}", tuple(used))
 
 
 def _allow(
     rules: Sequence[Rule], command: StageCommand, uses: Mapping[str, int], stage: int
-) -> Rule | Judgement:
+) -> Rule | Sentence:
     """The rule that allows a command, or why it is asked about."""
     nearest: tuple[Rule, Misfit] | None = None
     for rule in rules:
@@ -99,12 +99,10 @@ def _allow(
         if is_about(rule, command) and (nearest is None or _depth(found) > _depth(nearest[1])):
             nearest = rule, found
     if nearest is None:
-        return Judgement(Effect.ASK, why=NOTHING_SAID, stage=stage)
+        return Sentence(Effect.ASK, why=NOTHING_SAID, stage=stage)
     rule, found = nearest
     said = f"{_place(rule)} does not match: {_words(found, command)}"
-    return Judgement(
-        Effect.ASK, why=said, stage=stage, word=found.word if found.word >= 0 else None
-    )
+    return Sentence(Effect.ASK, why=said, stage=stage, word=found.word if found.word >= 0 else None)
 
 
 def _depth(found: Misfit) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from stringd.gate.grants import GrantBook
-from stringd.gate.judge import Attempt, Judgement, judge
+from stringd.gate.judge import Attempt, Sentence, judge
 from stringd.gate.rules import LIMIT_SECONDS, Effect, Rule
 
 ENDED: Final = "the grant ended in this moment"
@@ -31,7 +31,7 @@ class StandingPolicy:
         """Whether there is nothing but the person to decide."""
         return not self.rules and not len(self.grants)
 
-    def explain(self, attempt: Attempt) -> Judgement:
+    def explain(self, attempt: Attempt) -> Sentence:
         """What would be decided now."""
         with self._lock:
             return self._judge(attempt)
@@ -41,7 +41,7 @@ class StandingPolicy:
         ruling = self.explain(attempt)
         return f"{ruling.why}, each time." if ruling.effect is Effect.ASK and ruling.by else ""
 
-    def decide(self, attempt: Attempt) -> Judgement:
+    def decide(self, attempt: Attempt) -> Sentence:
         """Decide, and count the use of whatever allowed it."""
         with self._lock:
             ruling = self._judge(attempt)
@@ -49,14 +49,14 @@ class StandingPolicy:
                 return ruling
             if ruling.grant is not None:
                 if self.grants.use(ruling.grant) is None:
-                    return Judgement(Effect.ASK, why=ENDED)
+                    return Sentence(Effect.ASK, why=ENDED)
                 return ruling
             who, now = attempt.granted.caller.who, self._clock()
             for name in {rule.name for rule in ruling.rules}:
                 self._used.setdefault((who, name), deque()).append(now)
             return ruling
 
-    def _judge(self, attempt: Attempt) -> Judgement:
+    def _judge(self, attempt: Attempt) -> Sentence:
         self._forget()
         who = attempt.granted.caller.who
         uses = {name: len(times) for (each, name), times in self._used.items() if each == who}
