@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from stringd.gate.audit import AuditLog
 from stringd.wire.gate import AUDIT_LOG
 from tests.page.support import Shown, World
+from tests.runs.support import scripted, sequential, strategy
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
 VIEWS = ["", "runs", "topics", "events", "gate", "health", "run/shown"]
@@ -38,6 +39,21 @@ def test_a_run_shows_its_flow_its_talk_and_what_it_changed(page: Page, filled: W
     expect(page.locator(".changed")).to_contain_text("+3")
     expect(page.locator(".diff tr.add").first).to_contain_text("# Notes")
     expect(page.locator(".entry.result strong")).to_have_text("done")
+
+
+def test_a_run_is_forked_after_a_step(page: Page, filled: World) -> None:
+    said = {name: scripted(f"{name} of {{message}}") for name in "abc"}
+    filled.run(strategy(sequential("a", "b", "c"), **said), "it", run_id="whole")
+    page.goto(f"{filled.address}run/whole")
+    page.get_by_role("button", name="Fork").click()
+    form = page.get_by_role("form", name="Fork")
+    form.get_by_role("combobox").select_option("b")
+    form.get_by_role("button", name="Fork").click()
+    page.wait_for_url(lambda address: not address.endswith("run/whole"))
+    expect(page.locator(".entry.result")).to_contain_text("c of b of a of it")
+    fork = filled.timeline(page.url.rpartition("/")[2])
+    assert fork.count('"type":"agent_call"') == 3
+    assert fork.count('"type":"run_started"') == 2
 
 
 def test_the_log_of_a_run_is_downloaded_whole(page: Page, filled: World) -> None:

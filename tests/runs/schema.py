@@ -298,6 +298,8 @@ MESSAGES: dict[str, dict[str, Check]] = {
     "policy_updated": {**_SEQ, "tool": text, "policies": items(fields(name=text))},
 }
 
+_FORK = fields(runId=text, path=text, step=text)
+
 OPT_IN: dict[str, dict[str, Check]] = {
     "steer_delivered": {"runId": text, "text": text, "agentName": text},
     "steer_undelivered": {"runId": text, "text": text},
@@ -307,7 +309,10 @@ OPT_IN: dict[str, dict[str, Check]] = {
         "waiting": items(mapping),
         "result_": text,
         "error_": _ERROR_INFO,
+        "steps": items(fields(path=text, name=text, completedAt=iso)),
+        "forkedFrom_": _FORK,
     },
+    "run_forked": {"runId": text, "forkedFrom": _FORK},
     "run_deleted": {"runId": text},
     "discovered_strategies": {"strategies": items(mapping), "warnings": items(mapping)},
 }

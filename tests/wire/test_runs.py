@@ -175,6 +175,7 @@ def test_the_daemon_knows_exactly_the_protocols_requests_and_some_of_its_own() -
         "delete_run",
         "remove_credential",
         "discover_strategies",
+        "fork_run",
     ]
 
 

@@ -20,6 +20,7 @@ from stringd.runs.handlers.archive import RunArchive
 from stringd.runs.handlers.client import ClientKind, ConnectedClient
 from stringd.runs.handlers.control import RunControl
 from stringd.runs.handlers.dispatch import Dispatcher, Handlers
+from stringd.runs.handlers.forks import Forks
 from stringd.runs.handlers.hub import HubHandlers
 from stringd.runs.handlers.mcp_servers import McpHandlers
 from stringd.runs.handlers.prepare import Preparation
@@ -200,6 +201,7 @@ class RunService:
                 requests.ListRuns: archive.runs,
                 requests.GetTimeline: archive.run,
                 requests.DeleteRun: archive.delete,
+                requests.ForkRun: Forks(self._known, self._store),
                 **{kind: each for group in beside for kind, each in group.handlers().items()},
             },
         )

@@ -215,6 +215,21 @@ def test_runs_are_listed_shown_and_resumed(daemon: Daemon) -> None:
     assert "> a" not in resumed.stdout
 
 
+def test_a_run_is_forked_after_a_step_and_followed(daemon: Daemon) -> None:
+    path = write(
+        daemon, "fork.yaml", strategy(sequential("a", "b"), a=scripted("A"), b=scripted("B"))
+    )
+    assert stringd(daemon, "run", path, "--run-id", "base", "-i", "go").returncode == 0
+    forked = stringd(daemon, "runs", "fork", "base", "--at", "a", "--run-id", "branch")
+    assert forked.returncode == 0
+    assert "forked branch from base after step a" in forked.stderr
+    assert "> b" in forked.stdout
+    assert "> a" not in forked.stdout
+    refused = stringd(daemon, "runs", "fork", "base", "--at", "z")
+    assert refused.returncode == 1
+    assert "has not completed a step 'z'. Completed: 0 (a), 1 (b)" in refused.stderr
+
+
 def test_a_completed_run_has_nothing_to_resume_and_is_left_as_it_was(daemon: Daemon) -> None:
     path = write(daemon, "done.yaml", strategy(sequential("a"), a=scripted("one")))
     assert stringd(daemon, "run", path, "--run-id", "done", "-i", "go").returncode == 0

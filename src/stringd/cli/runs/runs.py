@@ -1,10 +1,11 @@
-"""`stringd runs`: list, show, resume, continue, stop and delete runs."""
+"""`stringd runs`: list, show, resume, continue, fork, stop and delete runs."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from stringd.cli.runs.common import add_port, daemon_port, ensure_daemon, fail, run_async
 from stringd.cli.runs.follow import BEGIN
@@ -21,7 +22,8 @@ from stringd.wire.runs.types import ErrorInfo, RunOverview
 def main(name: str, argv: Sequence[str]) -> int:
     """Run `stringd runs`."""
     parser = argparse.ArgumentParser(
-        prog=f"stringd {name}", description="List, show, resume, continue, stop or delete runs."
+        prog=f"stringd {name}",
+        description="List, show, resume, continue, fork, stop or delete runs.",
     )
     commands = parser.add_subparsers(dest="command", metavar="command")
     listing = commands.add_parser("list", help="every run on disk, newest first (the default)")
@@ -30,15 +32,27 @@ def main(name: str, argv: Sequence[str]) -> int:
     resume = commands.add_parser("resume", help="continue after the last completed step")
     more = commands.add_parser("continue", help="say more in a finished run; its agents remember")
     add_input(more)
+    fork = commands.add_parser(
+        "fork",
+        help="a new run from the completed steps of another",
+        description="Begin a new run with the steps another has completed, up to and with the one "
+        "named, and run the rest. Nothing of those steps is done again, and the other run is not "
+        "changed.",
+    )
+    fork.add_argument(
+        "--at", required=True, metavar="STEP", help="a completed step: its name, or its path"
+    )
+    fork.add_argument("--model", help="provider/model for every agent from there on")
+    fork.add_argument("--run-id", dest="new_run_id", help="name the new run yourself")
     stop = commands.add_parser("stop", help="stop a run")
     delete = commands.add_parser("delete", help="forget a run, its history included")
-    for each in (show, resume, more, stop, delete):
+    for each in (show, resume, more, fork, stop, delete):
         each.add_argument("run_id", help="the run, as `stringd runs` lists it")
-    for each in (resume, more):
+    for each in (resume, more, fork):
         add_view_options(each)
     for each in (listing, show, stop, delete):
         each.add_argument("--json", action="store_true", help="print JSON")
-    for each in (listing, show, resume, more, stop, delete):
+    for each in (listing, show, resume, more, fork, stop, delete):
         add_port(each)
     arguments = list(argv)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
@@ -132,10 +146,26 @@ async def _continue(port: int, args: argparse.Namespace) -> int:
     return await _go_on(port, args, more)
 
 
+async def _fork(port: int, args: argparse.Namespace) -> int:
+    async with RunsClient(port) as client:
+        forked = await client.ask(
+            r.ForkRun(run_id=args.run_id, at=args.at, new_run_id=args.new_run_id or UNSET)
+        )
+    assert isinstance(forked, m.RunForked)  # the daemon's only answer
+    if not args.json:
+        origin = forked.forked_from
+        told = f"forked {forked.run_id} from {origin.run_id} after step {origin.step}"
+        print(visible(f"stringd: {told}"), file=sys.stderr)
+    args.run_id = forked.run_id
+    return await _resume(port, args)
+
+
 async def _go_on(port: int, args: argparse.Namespace, request: r.ContinueRun) -> int:
     """Begin the next segment of a run, or follow the one under way, and watch."""
     async with RunsClient(port, person=sys.stdin.isatty()) as client:
-        prepared = await client.ask(r.PrepareRun(run_id=args.run_id))
+        prepared = await client.ask(
+            r.PrepareRun(run_id=args.run_id, model_override=getattr(args, "model", None) or UNSET)
+        )
         if not isinstance(prepared, m.RunPrepared):
             return fail(f"run {args.run_id} cannot be prepared")
         running = await _is_running(client, args.run_id)
@@ -189,6 +219,7 @@ _WORK = {
     "show": _show,
     "resume": _resume,
     "continue": _continue,
+    "fork": _fork,
     "stop": _stop,
     "delete": _delete,
 }

@@ -12,9 +12,10 @@ from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.endings import untold_ending
 from stringd.runs.record.events import AnyEvent, PromptAsked
+from stringd.runs.record.fork import completed_steps
 from stringd.runs.record.resume import read_journal
 from stringd.runs.record.store import RunStore, check_run_id
-from stringd.runs.record.views import conversation, last_error, overview
+from stringd.runs.record.views import conversation, fork_origin, last_error, overview
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.catalog import WaitingPrompt
 from stringd.wire.runs.codec import decode_message
@@ -50,6 +51,8 @@ class RunArchive:
             waiting=[_waiting(each) for each in read_journal(events).unanswered],
             result=await self._result(seen),
             error=last_error(events) or UNSET,
+            steps=completed_steps(events),
+            forked_from=fork_origin(events) or UNSET,
         )
 
     async def delete(

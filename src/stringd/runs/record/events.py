@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from stringd.wire.runs.catalog import ForkOrigin
 from stringd.wire.runs.types import (
     AgentCallResult,
     ContextUsage,
@@ -30,7 +31,10 @@ class TimelineEvent(Struct, rename="camel", kw_only=True, tag_field="type"):
 
 
 class RunStarted(TimelineEvent, tag="run_started", kw_only=True):
-    """A segment begins. `resume` is ours: it continues where the one before it ended."""
+    """A segment begins. `resume` is ours: it continues where the one before it ended.
+
+    `forked_from` is ours too: the steps that follow are another run's, which completed them.
+    """
 
     strategy_path: str
     strategy_name: str
@@ -41,6 +45,7 @@ class RunStarted(TimelineEvent, tag="run_started", kw_only=True):
     enabled_mcp_server_ids: list[str] | UnsetType = UNSET
     mcp_servers: Any = UNSET
     resume: bool | UnsetType = UNSET
+    forked_from: ForkOrigin | UnsetType = UNSET
 
 
 class StepBegun(TimelineEvent, tag="step_started", kw_only=True):

@@ -5,7 +5,7 @@ Lines are only ever appended; one that was torn is skipped when read.
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict
@@ -253,6 +253,17 @@ class FileRunStore:
 
     def drop_selection(self, run_id: str) -> None:
         self._selection(run_id).unlink(missing_ok=True)
+
+    def create(self, run_id: str, events: Sequence[TimelineEvent], frames: list[bytes]) -> None:
+        timeline = Path(self._timeline(run_id))
+        if timeline.exists():
+            raise FileExistsError(timeline)
+        make_private_directory(self._events)
+        if frames:
+            data = b"".join(frame + b"\n" for frame in frames)
+            write_atomically(Path(self._broadcasts(run_id)), data, 0o600)
+        # The timeline comes last: a run without one does not exist.
+        write_atomically(timeline, b"".join(map(encode_event, events)), 0o600)
 
     def delete(self, run_id: str) -> None:
         self.release(run_id)

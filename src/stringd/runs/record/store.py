@@ -1,7 +1,7 @@
 """Where runs are kept. The engine knows only this; files are behind it today."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 from stringd.runs.errors import NotRecordedError, PrepareError
@@ -92,6 +92,13 @@ class RunStore(Protocol):
         ...
 
     def drop_selection(self, run_id: str) -> None: ...
+
+    def create(self, run_id: str, events: Sequence[TimelineEvent], frames: list[bytes]) -> None:
+        """Make a run that rests, whole or not at all; it survives the machine.
+
+        Not only for the loop's thread. Raises `FileExistsError` or `OSError`.
+        """
+        ...
 
     def delete(self, run_id: str) -> None:
         """Forget everything about a run that rests."""

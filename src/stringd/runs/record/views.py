@@ -10,6 +10,7 @@ from stringd.runs.record.events import (
     RunCompleted,
     RunStarted,
 )
+from stringd.wire.runs.catalog import ForkOrigin
 from stringd.wire.runs.types import (
     ConversationHistory,
     ConversationInput,
@@ -40,6 +41,12 @@ def apply_retention(records: list[ConversationRecord], event: RetentionEvent) ->
 def latest_start(events: Sequence[AnyEvent]) -> RunStarted | None:
     """The `run_started` of the latest segment."""
     return next((event for event in reversed(events) if isinstance(event, RunStarted)), None)
+
+
+def fork_origin(events: Iterable[AnyEvent]) -> ForkOrigin | None:
+    """The step of another run that this one began after."""
+    starts = (event.forked_from for event in events if isinstance(event, RunStarted))
+    return next((each for each in starts if isinstance(each, ForkOrigin)), None)
 
 
 def overview(run_id: str, events: Iterable[AnyEvent]) -> RunOverview | None:

@@ -126,6 +126,22 @@ class StrategyWarning(Value, kw_only=True):
     reason: str
 
 
+class CompletedStep(Value, kw_only=True):
+    """Ours: a step of the entry flow. `path` names it in cycles too, `c2.0` is in round two."""
+
+    path: str
+    name: str
+    completed_at: str
+
+
+class ForkOrigin(Value, kw_only=True):
+    """Ours: the step of another run that a run began after."""
+
+    run_id: str
+    path: str
+    step: str
+
+
 class WaitingPrompt(Value, kw_only=True):
     """What a run on disk waits for: an input, the answer to a question, or a permission."""
 

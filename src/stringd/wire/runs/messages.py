@@ -147,6 +147,16 @@ class RunTimeline(Message, tag="run_timeline", kw_only=True):
     waiting: list[catalog.WaitingPrompt] = []
     result: str | UnsetType = UNSET
     error: ErrorInfo | UnsetType = UNSET
+    steps: list[catalog.CompletedStep] = []
+    """Those of the latest segment, in the order they were completed: a fork begins after one."""
+    forked_from: catalog.ForkOrigin | UnsetType = UNSET
+
+
+class RunForked(Message, tag="run_forked", kw_only=True):
+    """Ours, in answer to `fork_run`: the new run rests until `continue_run` with `resume`."""
+
+    run_id: str
+    forked_from: catalog.ForkOrigin
 
 
 class RunDeleted(Message, tag="run_deleted", kw_only=True):
@@ -266,6 +276,7 @@ DaemonMessage = (
     | SteerDelivered
     | RunTimeline
     | RunDeleted
+    | RunForked
     | CredentialRemoved
     | DiscoveredStrategies
     | SteerUndelivered

@@ -180,6 +180,16 @@ class DeleteRun(OfRun, tag="delete_run", frozen=True, kw_only=True):
     """Ours: forget a run that is not live, its history included."""
 
 
+class ForkRun(OfRun, tag="fork_run", frozen=True, kw_only=True):
+    """Ours: a new run that begins with the steps another completed, up to and with `at`.
+
+    `at` is the path of a completed step, or its name: then the last one of that name.
+    """
+
+    at: Filled
+    new_run_id: Filled | UnsetType = UNSET
+
+
 class RemoveCredential(RunsRequest, tag="remove_credential", frozen=True, kw_only=True):
     """Ours: forget what `set_credential` kept."""
 
@@ -243,4 +253,5 @@ ClientMessage = (
     | DeleteRun
     | RemoveCredential
     | DiscoverStrategies
+    | ForkRun
 )

@@ -2,6 +2,7 @@
 import { html, signal, useEffect, useRef, useState } from "../html.js";
 import { link, runs } from "../feed.js";
 import { offer } from "../keys.js";
+import { ForkPicker } from "../parts/fork.js";
 import { Mark, runState } from "../parts/mark.js";
 import { promptsOf } from "../parts/rows.js";
 import { Timeline } from "../parts/timeline.js";
@@ -59,6 +60,7 @@ export function Run() {
 /** @param {{ runId: string, model: import("../run_model.js").RunModel, version: number }} props */
 function Head({ runId, model }) {
   const [asking, setAsking] = useState(false);
+  const [forking, setForking] = useState(false);
   const [failed, setFailed] = useState("");
   const known = runs.value.get(runId);
   // A run that this daemon does not know and that never ended was cut off with an earlier daemon.
@@ -75,7 +77,9 @@ function Head({ runId, model }) {
       ? html`<span>Stop it?</span><button class="button" ref=${(/** @type {any} */ e) => e?.focus()} onClick=${() => setAsking(false)}>Let it run</button><button class="button stop" onClick=${() => { setAsking(false); tried(() => command({ type: "stop_run", runId })); }}>Stop</button>`
       : working ? html`<button class="button stop" onClick=${() => setAsking(true)}>Stop</button>`
       : ["error", "cancelled", "interrupted"].includes(status) && html`<button class="button" onClick=${() => tried(() => resume(runId))}>Resume</button>`}
+      ${model.steps.length > 0 && html`<button class="button plain" aria-expanded=${forking} onClick=${() => setForking(!forking)}>Fork</button>`}
       <a class="button plain" href=${`/runs/${encodeURIComponent(runId)}/events.jsonl`} download=${`${shortId(runId)}.jsonl`} target="_blank">Log as JSONL</a></span>
+    ${forking && html`<${ForkPicker} runId=${runId} close=${() => setForking(false)} />`}
     ${failed && html`<p class="bad" role="alert">${shown(failed)}</p>`}</header>`;
 }
 
