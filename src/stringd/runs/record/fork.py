@@ -136,7 +136,7 @@ def _completed(events: Sequence[AnyEvent]) -> list[AnyEvent]:
     done = {each.path for each in events if isinstance(each, StepEnded)}
     # The observer of a cycle is not in a step.
     done |= {path for each in events if (path := _call(each)) and path not in begun}
-    return list(_Kept(events, done))
+    return list(_CompletedPart(events, done))
 
 
 def _call(event: AnyEvent) -> str | None:
@@ -148,7 +148,7 @@ def _root(place: str) -> str:
     return _BELOW.split(place, maxsplit=1)[0]
 
 
-class _Kept:
+class _CompletedPart:
     def __init__(self, events: Sequence[AnyEvent], done: Collection[object]) -> None:
         self._events = events
         self._done = done
