@@ -3,7 +3,7 @@
 import pytest
 
 from stringd.documents import Action, Field, parse
-from stringd.documents.action_blocks import parse_action, parse_field
+from stringd.documents.action_blocks import LONGEST_LINE, parse_action, parse_field
 
 
 def action(text: str) -> Action:
@@ -153,3 +153,17 @@ def test_aliases_and_fields_are_found_by_name() -> None:
     assert found.aliases == {"q": "query"}
     assert found.field("query") == found.fields[0]
     assert found.field("none") is None
+
+
+def test_a_default_ends_where_a_description_or_a_constraint_begins() -> None:
+    field = parse_field('  f: string = two  words\t"said" (required)')
+    assert field == Field("f", required=True, description="said", default="two  words")
+
+
+def test_lines_too_long_for_one_expression_are_not_read() -> None:
+    long = "a " * LONGEST_LINE
+    assert parse_action("x", f"GET /{long}") == (None, [])
+    action, unread = parse_action("x", f"GET /\n  f: string = {long}\n  g: string")
+    assert action is not None
+    assert [field.name for field in action.fields] == ["g"]
+    assert [(line, len(why) < 300) for line, why in unread] == [(1, True)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stringd.wire.result import Result, response_text, transport_text
+from stringd.wire.result import Result, is_sendable, response_text, sendable, transport_text
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,10 @@ def test_a_result_reads_as_each_wire_wants_it(
 ) -> None:
     assert response_text(result) == response
     assert transport_text(result) == transport
+
+
+def test_long_text_is_tidied_everywhere() -> None:
+    text = "a\udc80" * 100_000
+    assert not is_sendable(text)
+    assert sendable(text) == "a\ufffd" * 100_000
+    assert is_sendable("é" * 100_000)

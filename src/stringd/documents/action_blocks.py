@@ -5,6 +5,10 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+LONGEST_LINE: Final = 64 * 1024
+"""Longer lines are not read: one expression over a megabyte keeps every other thread waiting."""
+_QUOTED: Final = 200
+"""As many characters of a line that could not be read are repeated."""
 METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "CLI", "MCP"})
 
 _INFO = re.compile(r"act\.([A-Za-z0-9_-]+)(?:\.(response|error))?")
@@ -14,7 +18,7 @@ _FIELD = re.compile(r"[ \t]++(\w++)[ \t]*+(?:,[ \t]*+-([A-Za-z])[ \t]*+)?+:[ \t]
 _TYPE = re.compile(r"(\w+(?:\|\w+)*)(?=[\s(=]|$)")
 _PART = re.compile(
     r"""\(([^()]*)\)|"([^"]*)"|'([^']*)'"""
-    r"""|=[ \t]*(?:"([^"]*)"|'([^']*)'|((?:(?![ \t]+["'(])[^\n])+))"""
+    r"""|=[ \t]*(?:"([^"]*)"|'([^']*)'|((?:[^ \t\n]++|[ \t]++(?!["'(]))++))"""
     r"""|(required|optional|(?:dash|code)[ \t]*:[ \t]*(?:true|false))\b"""
 )
 _BODY = re.compile(r"[ \t]+body:[ \t]*")
@@ -94,6 +98,8 @@ def parse_action(ident: str, text: str) -> tuple[Action | None, list[tuple[int, 
     lines = text.split("\n")
     at = next((n for n, line in enumerate(lines) if line.strip()), len(lines))
     head, at = _joined(lines, at)
+    if len(head) > LONGEST_LINE:
+        return None, []
     if head[:4].upper().rstrip() == "CLI":
         head, at = _closed(head, lines, at)
     words = head.split(None, 1)
@@ -185,7 +191,10 @@ class _BlockReader:
     def rest(self, lines: list[str], at: int, *, http: bool) -> None:
         while at < len(lines):
             line = lines[at]
-            if http and line.lstrip().startswith(("-H ", "-d ")) and self._take(line.strip()):
+            if len(line) > LONGEST_LINE:
+                self._refuse(at, line)
+                at += 1
+            elif http and line.lstrip().startswith(("-H ", "-d ")) and self._take(line.strip()):
                 at += 1
             elif _BODY.fullmatch(line) and (below := _deeper(lines, at)) > at + 1:
                 self.body = self.body or textwrap.dedent("\n".join(lines[at + 1 : below])).strip(
@@ -204,9 +213,14 @@ class _BlockReader:
         if header is not None:
             self.headers.append((header[1] or header[3], header[2] or header[4]))
         elif field is None:
-            self.unread.append((at, f'could not read line of action "{self.id}": {line.strip()}'))
+            self._refuse(at, line)
         else:
             self.fields.setdefault(field.name, field)
+
+    def _refuse(self, at: int, line: str) -> None:
+        text = line.strip()
+        shown = text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
+        self.unread.append((at, f'could not read line of action "{self.id}": {shown}'))
 
 
 def _deeper(lines: list[str], at: int) -> int:

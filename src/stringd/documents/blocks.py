@@ -21,6 +21,7 @@ _JUMPS: Final = 48
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S[^\n]*)")
 _UNSLUGGED = re.compile(r"[^\w\s-]")
 _LONGEST_COMPOSED: Final = 1000
+_LONGEST_SLUGGED: Final = 10_000
 _SPACES = re.compile(r"\s+")
 
 
@@ -64,7 +65,7 @@ class BlockSpan(Struct, frozen=True, gc=False):
 
 def slug(text: str) -> str:
     """The id a heading or label gets: lowercase, letters of any script, words joined by `-`."""
-    lowered = text.lower()
+    lowered = text[:_LONGEST_SLUGGED].lower()
     if not lowered.isascii():
         # Composed, so that an id typed one way finds a heading typed the other.
         lowered = "".join(filter(_in_slug, composed(lowered)))

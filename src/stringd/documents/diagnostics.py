@@ -1,10 +1,11 @@
 """Parse diagnostics: what an author should know. They never stop a document from opening."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 
-class Finding(NamedTuple):
+class Finding(Struct, frozen=True, gc=False):
     """A diagnostic before its line is known: lines are counted once, for all findings together."""
 
     position: int
@@ -12,7 +13,9 @@ class Finding(NamedTuple):
     text: str
 
 
-class Diagnostic(NamedTuple):
+class Diagnostic(Struct, frozen=True, order=True, gc=False):
+    """One thing an author should know, at its line."""
+
     line: int
     code: str
     text: str

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct
 
@@ -25,7 +25,7 @@ class Directive(Struct, frozen=True, gc=False):
     """The type as the author wrote it."""
 
 
-class Include(NamedTuple):
+class Include(Struct, frozen=True, gc=False):
     """`[!include:id](path)`: block `id` of `path`; an empty path means the sibling source file."""
 
     id: str

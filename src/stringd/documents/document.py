@@ -3,7 +3,7 @@
 Parsing never raises and never changes the text: `parse(source).source == source` for any text.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -186,10 +186,10 @@ class Document:
         return tuple(Include(each.name, each.path) for each in named if each.name)
 
     @property
-    def included_files(self) -> list[str]:
+    def included_files(self) -> Iterator[str]:
         """Paths of the files the whole view shows parts of, by includes inside blocks too."""
         named = (each for each in self.directives if each.type == "include" and each.name)
-        return [path for each in named if (path := Include("", each.path).file)]
+        return (path for each in named if (path := Include("", each.path).file))
 
     @cached_property
     def requirements(self) -> str | None:
@@ -260,15 +260,21 @@ class Document:
 
     def warnings(self, menus: Iterable[Menu] = ()) -> tuple[str, ...]:
         """Diagnostics as text, then uses of shortcuts that neither the page nor a menu defines."""
+        return tuple(self.each_warning(menus))
+
+    def each_warning(self, menus: Iterable[Menu] = ()) -> Iterator[str]:
+        """`warnings` one by one, for who wants only the first of them."""
+        yield from map(str, self.diagnostics)
         if not self._uses:
-            return tuple(map(str, self.diagnostics))
-        names = MenuNames(menus)
-        unknown = [
-            unknown_shortcut(ident, label)
-            for ident, label in self._uses
-            if names.shown(ident, self.shortcuts) is None
-        ]
-        return (*map(str, self.diagnostics), *dict.fromkeys(unknown))
+            return
+        names, shortcuts = MenuNames(menus), self.shortcuts
+        said: set[str] = set()
+        for ident, label in dict.fromkeys(self._uses):
+            if names.shown(ident, shortcuts) is None:
+                text = unknown_shortcut(ident, label)
+                if text not in said:
+                    said.add(text)
+                    yield text
 
     @cached_property
     def _uses(self) -> list[tuple[str, str]]:

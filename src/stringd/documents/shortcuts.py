@@ -23,7 +23,7 @@ class Shortcut(Struct, frozen=True, gc=False):
     target: str
 
 
-class MenuEntry(NamedTuple):
+class MenuEntry(Struct, frozen=True, gc=False):
     """One entry of a menu: `id` is `<menu>.<shortcut id>`, the target as the file writes it."""
 
     id: str

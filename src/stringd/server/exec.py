@@ -1,5 +1,6 @@
 """`POST /exec`: one command in, three events out. This is the hot path; keep it short."""
 
+import asyncio
 from collections.abc import Awaitable
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,7 @@ from stringd.server.pages import speaker_of
 from stringd.system.vouched import NOTHING_VOUCHED, vouched
 from stringd.wire.body import BodyError, parse_exec_body
 from stringd.wire.exec import SSE_HEADERS, command_label, exec_events
+from stringd.wire.result import is_sendable, sendable
 from stringd.wire.topic import InvalidTopicError, Topic, parse_topic
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from stringd.server.log import EventLog
 
 _HEAD: Final = SSE_HEADERS + CORS_HEADERS
+_LONG: Final = 64 * 1024
+"""Longer text that is not UTF-8 is tidied beside the loop."""
 
 _parse_topic = lru_cache(maxsize=4096)(parse_topic)
 
@@ -147,7 +151,7 @@ class ExecEndpoint:
     async def _answer(
         self, command: ExecRequest, answer: Awaitable[Answer], started: float
     ) -> HttpResponse:
-        return self._response(command, await answer, started)
+        return self._response(command, await _tidied(await answer), started)
 
     def _response(self, command: ExecRequest, answer: Answer, started: float) -> HttpResponse:
         label = command_label(command.text)
@@ -180,6 +184,15 @@ class ExecEndpoint:
         if user is None or user.diffs is msgspec.UNSET:
             return self._runtime.services.settings.diffs
         return user.diffs
+
+
+async def _tidied(answer: Answer) -> Answer:
+    """The answer with content that can be sent, if finding that out takes long."""
+    content = answer.result.content
+    if content is None or len(content) <= _LONG or is_sendable(content):
+        return answer
+    tidy = await asyncio.to_thread(sendable, content)
+    return Answer(msgspec.structs.replace(answer.result, content=tidy), answer.meta)
 
 
 def _caller(request: HttpRequest, command: ExecRequest) -> Caller:

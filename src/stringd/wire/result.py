@@ -11,6 +11,8 @@ from typing import Final
 import msgspec
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udfff]")
+_PIECE: Final = 64 * 1024
+"""Long text is tidied so many characters at a time: no other thread runs during one of them."""
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):
@@ -53,9 +55,21 @@ class Result(msgspec.Struct, frozen=True, gc=False):
         return cls(False, message, content, code)
 
 
+def is_sendable(text: str) -> bool:
+    """Whether UTF-8 can carry the text as it is."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def sendable(text: str) -> str:
     """Text as UTF-8 can carry it; what was not UTF-8 in a file or its name is shown as `�`."""
-    return _UNSENDABLE.sub("\ufffd", text)
+    pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
+    return "".join(_UNSENDABLE.sub("\ufffd", piece) for piece in pieces)
 
 
 def response_text(result: Result, *, with_diff: bool = False) -> str:

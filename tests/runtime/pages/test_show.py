@@ -1,5 +1,6 @@
 """Showing documents: what a session remembers of a view."""
 
+from stringd.runtime.topics.location import WARNINGS_SHOWN
 from tests.support.person import Person
 
 
@@ -52,3 +53,20 @@ def test_a_large_document_is_shown_by_every_command(person: Person) -> None:
     assert person.gets("/back").startswith("Back to big.md\n---\n## End")
     assert person.gets("/refresh").startswith("Refreshed big.md\n---\n## End")
     assert person.gets("/verify big.md#end").startswith("Verified big.md#end (")
+
+
+def test_a_reply_carries_the_first_warnings_and_says_that_there_are_more(person: Person) -> None:
+    uses = [f"[Use {number}][@u{number}]" for number in range(WARNINGS_SHOWN + 1)]
+    person.put("a.md", "\n".join(uses[:-1]))
+    assert len(person.says("/open a.md").meta["warnings"]) == WARNINGS_SHOWN
+    person.put("a.md", "\n".join(uses))
+    found = person.says("/open a.md").meta["warnings"]
+    assert found[0] == "Unknown shortcut @u0 — define with: [@u0 Use 0](URI)"
+    assert len(found) == WARNINGS_SHOWN + 1
+    assert "sfmd validate" in found[-1]
+
+
+def test_a_large_file_that_is_not_text_is_shown_as_far_as_it_can_be(person: Person) -> None:
+    (person.home / "latin.md").write_bytes(b"caf\xe9\n" * 20_000)
+    shown = "\n".join(["caf\ufffd"] * 20_000)
+    assert person.gets("/open latin.md") == f"Opened latin.md\n---\n{shown}"

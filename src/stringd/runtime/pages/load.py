@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from msgspec.structs import replace
+
 from stringd.actions.provenance import capabilities
 from stringd.documents import (
     Document,
@@ -95,7 +97,7 @@ def web_includes(call: "Call", document: Document) -> Iterator[tuple[str, str]]:
 def absolute_menu(menu: Menu) -> Menu:
     """A menu whose targets no longer depend on where its file is."""
     entries = tuple(
-        entry._replace(target=absolute_target(entry.target, menu.uri)) for entry in menu.entries
+        replace(entry, target=absolute_target(entry.target, menu.uri)) for entry in menu.entries
     )
     return menu._replace(entries=entries)
 

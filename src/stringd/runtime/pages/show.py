@@ -103,6 +103,8 @@ def go_to(call: "Call", page: Page, block: str | None) -> Location:
         session.history.push(session.location)
     session.location = Location.of(page, block)
     session.directory = None
+    # The reply needs it too, and a large document has a thread here.
+    session.meta()
     return session.location
 
 

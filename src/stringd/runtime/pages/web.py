@@ -149,7 +149,7 @@ def may_have_web_parts(page: Page) -> bool:
     """Whether a local document may name menus or includes by their web address."""
     document = page.document
     return page.path is not None and (
-        any(map(is_web, document.menus.values())) or bool(document.included_files)
+        any(map(is_web, document.menus.values())) or any(document.included_files)
     )
 
 

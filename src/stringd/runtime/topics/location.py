@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
@@ -15,6 +16,7 @@ from stringd.documents.addresses import joined
 from stringd.wire.exec import Meta
 
 ROOT: Final = "string.md"
+WARNINGS_SHOWN: Final = 100
 _NAMED: Final = 5
 
 
@@ -142,7 +144,11 @@ class Page:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        return self.document.warnings(self.menus.values())
+        """What its author should know, the first of it: every reply carries it."""
+        found = self.document.each_warning(self.menus.values())
+        first = tuple(islice(found, WARNINGS_SHOWN))
+        more = next(found, None) is not None
+        return (*first, "More warnings: stringd sfmd validate lists them all.") if more else first
 
 
 class DocumentPlace(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
