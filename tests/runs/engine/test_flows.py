@@ -95,6 +95,19 @@ async def test_a_broadcast_joins_its_outputs_in_order_however_it_runs(
         assert order == (["b", "a"] if concurrent else ["a", "b"])
 
 
+@pytest.mark.parametrize("parallel", [False, True])
+async def test_a_broadcast_can_say_itself_whether_it_is_parallel(
+    tmp_path: Path, parallel: bool
+) -> None:
+    source = {**BROADCAST, "flow": {**BROADCAST["flow"], "parallel": parallel}}
+    async with serving(tmp_path, concurrent_broadcast=not parallel) as server:
+        messages = await (await server.watcher()).run(server.strategy(source), "x")
+        steps = [m["type"] for m in messages if m["type"].startswith("step_")]
+        together = ["step_started"] * 2 + ["step_completed"] * 2
+        assert (steps == together) is parallel
+        assert messages[-1]["result"] == "A x | B x"
+
+
 async def test_a_failure_in_a_concurrent_broadcast_stops_the_others(tmp_path: Path) -> None:
     source = strategy(
         {**sequential("a", "b"), "type": "broadcast"},

@@ -97,7 +97,7 @@ def find_strategy(name: str) -> tuple[Path, str | None]:
         return path.resolve(), None
     if name.startswith("@") and "/strategies/" in name:
         return path, None
-    from stringd.cli.runs.strategies import data_directory
+    from stringd.cli.runs.strategies import data_directory, unknown_strategy
     from stringd.runs.strategy.discover import discover, find_by_name
 
     known = discover(Path.cwd(), data_directory())
@@ -107,10 +107,7 @@ def find_strategy(name: str) -> tuple[Path, str | None]:
         found = find_by_name(discover(Path.cwd(), data_directory()).strategies, name)
     if found is None:
         hint = f"; {untrusted.reason}" if untrusted else ""
-        raise UsageError(
-            f"no strategy file or discovered strategy is called '{name}'; "
-            f"stringd strategies lists those there are{hint}"
-        )
+        raise UsageError(f"{unknown_strategy(name, known.strategies)}{hint}")
     return found.path.resolve(), str(found.manifest) if found.manifest else None
 
 

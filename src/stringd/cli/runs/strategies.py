@@ -12,12 +12,14 @@ import msgspec
 from stringd.cli.runs.common import add_port, ask_daemon, fail
 from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError, setting
+from stringd.formats.closest import closest_first
 from stringd.runs import check_strategy
 from stringd.runs.errors import RunServiceError
-from stringd.runs.strategy.discover import discover
+from stringd.runs.strategy.discover import Found, discover, find_by_name
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 
+_MAX_NAMED = 12
 _SOURCES = """\
 A source is a folder, a zip or tgz file, the address of one, or a git repository:
 
@@ -38,6 +40,8 @@ def main(name: str, argv: Sequence[str]) -> int:
     )
     commands = parser.add_subparsers(dest="command", metavar="command")
     listing = commands.add_parser("list", help="strategies found from here (the default)")
+    show = commands.add_parser("show", help="what a strategy is, and its README")
+    show.add_argument("name", help="its name, as it is listed")
     check = commands.add_parser("check", help="say what is wrong with strategy files")
     check.add_argument("files", nargs="+", metavar="file")
     check.add_argument("--manifest", help="the project they belong to; its code must be trusted")
@@ -58,7 +62,7 @@ def main(name: str, argv: Sequence[str]) -> int:
         each.add_argument("--allow-code", action="store_true", help="let its Python code run")
     for each in (packages, install, update, remove):
         add_port(each)
-    for each in (listing, check, packages, install, update, remove):
+    for each in (listing, show, check, packages, install, update, remove):
         each.add_argument("--json", action="store_true", help="print JSON")
     arguments = list(argv)
     if not arguments or arguments[0] == "--json":
@@ -96,6 +100,31 @@ def _list(args: argparse.Namespace) -> int:
     if not found.strategies:
         print("none found; put strategy files into .stringd/strategies/")
     return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    known = discover(Path.cwd(), data_directory()).strategies
+    found = find_by_name(known, args.name)
+    if found is None:
+        raise UsageError(unknown_strategy(args.name, known))
+    readme = found.path.parent / "README.md"
+    text = readme.read_text("utf-8", "replace") if readme.is_file() else ""
+    if args.json:
+        facts = {"name": found.name, "description": found.description, "path": str(found.path)}
+        print(json.dumps({**facts, "readme": text or None}))
+        return 0
+    print(visible(text or f"# {found.name}\n\n{found.description or 'no description'}\n"))
+    print(visible(f"file: {found.path}"))
+    return 0
+
+
+def unknown_strategy(name: str, known: Sequence[Found]) -> str:
+    """What to say when no strategy is called so: those there are, the closest first."""
+    names = list(dict.fromkeys(each.name for each in known))
+    near = closest_first(name, names)
+    listed = ", ".join(near[:_MAX_NAMED]) + (", …" if len(near) > _MAX_NAMED else "")
+    told = f"no strategy file or discovered strategy is called '{name}'"
+    return f"{told}; stringd strategies lists those there are: {listed}" if near else told
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
@@ -184,6 +213,7 @@ def _asked(args: argparse.Namespace, request: r.ClientMessage) -> m.HubPackages:
 
 _WORK = {
     "list": _list,
+    "show": _show,
     "check": _check,
     "packages": _packages,
     "install": _install,

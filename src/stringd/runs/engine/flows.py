@@ -114,7 +114,8 @@ class FlowRunner:
 
     async def _broadcast(self, flow: d.BroadcastFlow, message: str) -> str:
         indices = range(len(flow.steps))
-        if self._stage.concurrent_broadcast:
+        usual = self._stage.concurrent_broadcast
+        if usual if flow.parallel is None else flow.parallel:
             results = await _all([self.step(index, message, "") for index in indices])
         else:
             results = [await self.step(index, message, "") for index in indices]

@@ -98,9 +98,12 @@ class CycleFlow:
 
 @dataclass(frozen=True)
 class BroadcastFlow:
+    """`parallel` None is what the daemon is set to."""
+
     name: str
     steps: tuple["Step", ...]
     separator: str = "\n\n"
+    parallel: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ class _Search:
         for scope in _folders(data_dir / "packages"):
             yield from self._projects(scope, "hub-package")
         yield from self._files(BUNDLED, "bundled")
+        for shipped in _folders(BUNDLED):
+            yield self._strategy(shipped / f"{shipped.name}.yaml", "bundled", None)
 
     def _files(
         self, folder: Path, origin: str, within: Path | None = None

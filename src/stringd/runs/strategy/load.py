@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stringd.formats.closest import closest_first
 from stringd.formats.shapes import Issue
 from stringd.runs.errors import StrategyFileError, UntrustedError
 from stringd.runs.strategy import definition as d
@@ -209,7 +210,7 @@ def flow_of(raw: Mapping[str, Any]) -> d.FlowDefinition:
         case "sequential":
             return d.SequentialFlow(name, steps)
         case "broadcast":
-            return d.BroadcastFlow(name, steps, raw.get("separator", "\n\n"))
+            return d.BroadcastFlow(name, steps, raw.get("separator", "\n\n"), raw.get("parallel"))
         case "cycle":
             return _cycle(raw, name, steps)
         case type_:
@@ -236,7 +237,7 @@ def _check_agents(strategy: d.Strategy, known: KnownNames, model_override: str |
             raise StrategyFileError(
                 f'Agent "{agent.name}" references unknown agent type "{agent.type}". '
                 f"Built-in agents: {_names(BUILT_IN_AGENTS)}. "
-                f"Registered agents: {_names(known.agent_types)}."
+                f"Registered agents: {_names(known.agent_types, agent.type)}."
             )
 
 
@@ -249,8 +250,8 @@ def _check_llm_agent(agent: d.LlmAgent, known: KnownNames, model_override: str |
         if tool not in known.tools and tool not in known.registered_tools:
             raise StrategyFileError(
                 f'Agent "{agent.name}" references unknown tool "{tool}". '
-                f"Built-in tools: {_names(known.tools)}. "
-                f"Registered tools: {_names(known.registered_tools)}. Custom tools: []."
+                f"Built-in tools: {_names(known.tools, tool)}. "
+                f"Registered tools: {_names(known.registered_tools, tool)}. Custom tools: []."
             )
 
 
@@ -259,7 +260,7 @@ def _check_flow(flow: d.FlowDefinition, strategy: d.Strategy, known: KnownNames)
         raise StrategyFileError(
             f'Flow "{flow.name}" references unknown flow type "{flow.type}". '
             f"Built-in flows: {_names(BUILT_IN_FLOWS)}. "
-            f"Registered flows: {_names(known.flow_types)}."
+            f"Registered flows: {_names(known.flow_types, flow.type)}."
         )
     named = [step.agent for step in flow.steps if isinstance(step, d.AgentStep)]
     if isinstance(flow, d.CycleFlow) and flow.observer is not None:
@@ -268,9 +269,10 @@ def _check_flow(flow: d.FlowDefinition, strategy: d.Strategy, known: KnownNames)
         if agent not in strategy.agents:
             raise StrategyFileError(
                 f'Flow "{flow.name}" references agent "{agent}" which is not defined. '
-                f"Available agents: {_names(tuple(strategy.agents))}."
+                f"Available agents: {_names(tuple(strategy.agents), agent)}."
             )
 
 
-def _names(names: tuple[str, ...]) -> str:
-    return f"[{', '.join(names)}]"
+def _names(names: tuple[str, ...], meant: str = "") -> str:
+    """What there is, the closest to what was meant first."""
+    return f"[{', '.join(closest_first(meant, names) if meant else names)}]"

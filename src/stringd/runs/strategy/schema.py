@@ -137,7 +137,7 @@ _FLOWS: Final = (
         breakCycleSignals=Items(_filled, filled=True),
         breakCycleSignalMatch=OneOf(MATCH_MODES),
     ),
-    _flow(Literal("broadcast"), separator=_text),
+    _flow(Literal("broadcast"), separator=_text, parallel=Flag()),
     _flow(
         Matching(
             lambda name: bool(name) and name not in BUILT_IN_FLOWS, "Invalid flow type", fatal=True
