@@ -94,4 +94,7 @@ ALL = [
     Requirement("ACT-44", "An app of several pages is installed from its address.", _OURS),
     Requirement("ACT-45", "Updates come from the source on record and lose nothing.", _OURS),
     Requirement("ACT-46", "A version that asks for more than before waits for a word.", _OURS),
+    Requirement("ACT-47", "Fields of type list, lines and json have that shape.", _OURS),
+    Requirement("ACT-48", "A tuple without all its parts is refused, or said.", _OURS),
+    Requirement("ACT-49", "Templates split text into lines, words, cells and JSON.", _OURS),
 ]

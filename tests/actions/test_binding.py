@@ -4,7 +4,7 @@ import pytest
 
 from stringd.actions.binding import bind, read_arguments
 from stringd.actions.errors import ActionError
-from stringd.actions.place import ActionContext, Value
+from stringd.actions.place import ActionContext, ListValue, Value
 from tests.actions.support import Files, action, place
 from tests.requirements import proves
 
@@ -117,3 +117,69 @@ def test_an_action_may_take_flags_it_does_not_declare(text: str) -> None:
 def test_what_is_in_single_quotes_is_text() -> None:
     assert values(FIELDS, "'$HOME'") == {"title": "$HOME"}
     assert message(FIELDS, '"$HOME"').startswith("$var cannot be used")
+
+
+LISTS = (
+    "POST http://h.test/\n  tags: list (min:1, max:3)\n  notes: lines\n  data: json\n"
+    "  kinds: list (a|b)\n"
+)
+
+
+@proves("ACT-47")
+@pytest.mark.parametrize(
+    ("arguments", "field", "items", "json"),
+    [
+        ("--tags 'a, b,,c'", "tags", ("a", "b", "c"), '["a","b","c"]'),
+        ("""--tags '["x, y", 2, {"k": 1}]'""", "tags", ("x, y", "2", '{"k":1}'), None),
+        ("--notes 'one\r\n\n two '", "notes", ("one", " two"), '["one"," two"]'),
+        ("--kinds b,a", "kinds", ("b", "a"), '["b","a"]'),
+    ],
+)
+def test_lists_are_items(arguments: str, field: str, items: tuple[str, ...], json: str) -> None:
+    value = values(LISTS, arguments)[field]
+    assert isinstance(value, ListValue)
+    assert tuple(value) == items
+    assert value.json == (json or '["x, y", 2, {"k": 1}]')
+
+
+@proves("ACT-47")
+def test_a_list_comes_from_a_file_a_default_or_a_shortcut_too() -> None:
+    files = place(files=Files({"n.txt": b"one\ntwo\n"}), shortcuts={"t": ("p", "q")})
+    assert values(LISTS, "--notes-file n.txt --tags @t", files) == {
+        "tags": ("p", "q"),
+        "notes": ("one", "two"),
+    }
+    assert values("GET http://h.test/\n  tags: list = 'a, b'\n", "") == {"tags": ("a", "b")}
+
+
+@proves("ACT-47")
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("--tags ''", "--tags must have at least 1 item"),
+        ("--tags a,b,c,d", "--tags must have at most 3 items"),
+        ("""--tags '["a"'""", '--tags must be a list: a, b or ["a", "b"]'),
+        ("--kinds a,c", "--kinds may have only: a, b"),
+        ("--data '{x'", "--data must be JSON"),
+    ],
+)
+def test_lists_and_json_are_checked(arguments: str, problem: str) -> None:
+    assert message(LISTS, arguments).startswith(problem)
+
+
+TUPLE = "GET http://h.test/{item[0]}/{item[1]}\n  item: tuple (required)\n"
+
+
+@proves("ACT-48")
+def test_a_tuple_that_is_too_short_is_refused() -> None:
+    at = place(shortcuts={"two": ("a", "b"), "one": "a"})
+    assert values(TUPLE, "@two", at) == {"item": ("a", "b")}
+    assert values(TUPLE, '["a", "b"]', at) == {"item": ("a", "b")}
+    for given in ("@one", "a", '["a"]'):
+        assert message(TUPLE, given, at) == (
+            '--item takes 2 values together; got 1: "a".\n'
+            "Usage: /act.x --item @<shortcut of an answer>, or a list: "
+            '--item ["a", "b"]'
+        )
+    whole = TUPLE.replace("/{item[0]}/{item[1]}", "/{item}")
+    assert values(whole, "a", at) == {"item": "a"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stringd.actions.errors import ActionError
 from stringd.actions.http_text import HttpCall, RequestComposer, with_query
-from stringd.actions.place import ActionContext, Value
+from stringd.actions.place import ActionContext, ListValue, Value
 from tests.actions.support import Files, action, inputs, place
 from tests.requirements import proves
 
@@ -143,3 +143,30 @@ def test_relative_addresses_belong_to_the_document() -> None:
     assert compose("GET ./api?x=1", {}, at).url == "http://h.test/docs/api?x=1"
     with pytest.raises(ActionError, match="can only topic HTTP endpoints"):
         compose("GET ./api", {})
+
+
+@proves("ACT-47")
+def test_lists_and_json_are_json_in_a_body_and_text_elsewhere() -> None:
+    fields = "\n  tags: list\n  data: json\n  rows: lines\n"
+    given: dict[str, Value] = {
+        "tags": ListValue(("a", 'b"c')),
+        "data": '{"k": [1]}',
+        "rows": ListValue(("x", "y"), "\n"),
+    }
+    left = compose(f"POST http://h.test/{fields}", given).body
+    assert json.loads(left or b"") == {
+        "tags": ["a", 'b"c'],
+        "data": {"k": [1]},
+        "rows": ["x", "y"],
+    }
+    template = """POST http://h.test/ -d '{"t": {tags}, "s": "{tags}", "d": {data}, "n": {rows}}'"""
+    written = compose(f"{template}{fields}", given).body
+    assert json.loads(written or b"") == {
+        "t": ["a", 'b"c'],
+        "s": 'a,b"c',
+        "d": {"k": [1]},
+        "n": ["x", "y"],
+    }
+    assert compose(f"GET http://h.test/?t={{tags}}{fields}", {"tags": given["tags"]}).url == (
+        "http://h.test/?t=a%2Cb%22c"
+    )

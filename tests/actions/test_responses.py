@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stringd.actions.place import ActionContext, Value
+from stringd.actions.place import ActionContext, ListValue, Value
 from stringd.actions.responses import ActionAnswer, TemplateRun
 from stringd.actions.secrets import NOTHING_HIDDEN, Mask
 from tests.actions.support import Files, place
@@ -144,3 +144,46 @@ def test_data_is_never_read_as_a_template(first: str, second: str) -> None:
 @given(st.text(alphabet="{}@=:.[]() \nforend invRsponsebodyxsavedcoti"))
 def test_any_text_is_a_template(template: str) -> None:
     run(template, {"x": [1, {"y": "z"}]}, {"x": "1"})
+
+
+@proves("ACT-49")
+def test_text_is_split_by_steps_of_a_path() -> None:
+    rows = "id\tname\r\n1\tAda  L\n"
+    assert run("for: row in Response.body.lines\n<{row.tabs[1]}>\nend:", rows) == (
+        "<name>\n<Ada  L>"
+    )
+    assert run("{Response.body.lines.length} {Response.body.lines[1].words[2]}", rows) == "2 L"
+    assert run("for: t in Response.body.tags.list\n- {t}\nend:", {"tags": "a, b"}) == "- a\n- b"
+    told = '{"items": [{"n": 1}, {"n": 2}]}'
+    assert run("for: i in Response.body.out.json.items\n{i.n}\nend:", {"out": told}) == "1\n2"
+    assert run("{Response.body.out.json.items.length}", {"out": told}) == "2"
+    assert "repeated nothing" not in run("for: i in Response.body.lines\n{i}\nend:", "")
+    assert "{Response.body.json.x}" in run("{Response.body.json.x}", "not json")
+    assert "Unresolved template reference" in run("{Response.body.chars}", "text")
+
+
+@proves("ACT-49")
+def test_inputs_are_gone_through_and_split_too() -> None:
+    given: dict[str, Value] = {"tags": ListValue(("a", "b")), "csv": "x,y"}
+    assert run("for: t in tags\n{t}\nend:", {}, given) == "a\nb"
+    assert run("{tags.length} {tags[1]} {tags} {csv.list.length} {csv.x}", {}, given) == (
+        "2 b a,b 2 {csv.x}"
+    )
+    assert run("for: t in csv.list\n{t}\nend:", {}, given) == "x\ny"
+    assert run("for: t in tags\n{t}\nend:", {"tags": ["of the body"]}, given) == "of the body"
+
+
+@proves("ACT-49")
+def test_a_large_text_is_split_once_however_often_it_is_asked_for() -> None:
+    run_ = TemplateRun(ActionAnswer({"body": "word " * 100_000}, b""), {}, place(), NOTHING_HIDDEN)
+    template = "for: w in Response.body.words\n{Response.body.words[3]}\nend:"
+    assert asyncio.run(run_.run(template)).startswith("word\nword\n")
+    assert len(run_.pieces) == 1
+
+
+@proves("ACT-48")
+def test_a_part_that_an_input_does_not_have_is_named() -> None:
+    assert run("<{t[2]}> <{s[1]}> <{s[0]}>", {}, {"t": ("a", "b"), "s": "x"}) == (
+        "<> <> <x>\n\n> ⚠️ {t[2]} is empty: the value has 2 parts.\n\n"
+        "> ⚠️ {s[1]} is empty: the value has 1 part."
+    )

@@ -195,4 +195,26 @@ def test_18_a_loop_over_text_says_what_was_wrong(person: Person) -> None:
         person.gets("/open p.md")
         assert person.gets("/act.get") == (
             "All:\n\n> ⚠️ for: … in Response.body.items repeated nothing: it is text, not a list."
+            " Response.body.items.lines goes through its lines."
         )
+
+
+def test_18_a_tuple_with_one_value_says_what_is_missing(person: Person) -> None:
+    person.put(
+        "p.md",
+        "```act.get\nCLI echo {item[0]}/{item[1]}\n  item: tuple (required)\n```\n",
+    )
+    person.gets("/open p.md")
+    assert person.fails("/act.get tea").message.startswith("--item takes 2 values together; got 1")
+    assert person.gets('/act.get ["tea", "7"]') == "tea/7"
+
+
+def test_21_fields_have_items_and_text_is_split(person: Person) -> None:
+    person.put(
+        "p.md",
+        "```act.sort\nCLI printf '%s\\n' {names} | sort\n  names: lines (required)\n```\n"
+        "```act.sort.response\n{Response.stdout.lines.length} of {names.length}\n"
+        "for: line in Response.stdout.lines\n- {line.words[0]}\nend:\n```\n",
+    )
+    person.gets("/open p.md")
+    assert person.gets('/act.sort "b x\na y\n"') == "2 of 2\n- a\n- b"

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.known_flags import FILE_SUFFIX, check_flags
-from stringd.actions.place import ActionContext, Value, set_hint
+from stringd.actions.listed import LIST_TYPES, check_parts, is_json, listed, with_parts
+from stringd.actions.place import ActionContext, ListValue, Value, set_hint, text_of
 from stringd.actions.templates import PLACEHOLDER, Variable, cut
 from stringd.documents import Action, Field, Flags, flags_of, words
 
@@ -17,6 +18,8 @@ NAMES_SHOWN: Final = 12
 _SHORTCUT: Final = re.compile(r"@[A-Za-z_][\w-]*", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?\d+", re.ASCII)
+_SHAPED: Final = LIST_TYPES | {"json"}
+"""Types whose values from a file are looked at too."""
 _BOOLEANS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0"})
 
 
@@ -63,13 +66,19 @@ def bind(action: Action, arguments: CallArguments, place: ActionContext) -> Boun
     for name, value in values.items():
         field = action.field(name)
         if field is not None:
-            _check(field, value, place)
+            values[name] = _checked(field, value, place)
     if action.method == "CLI":
         values |= _paths(action, values, place)
-    values |= files
+    for name, value in files.items():
+        field = action.field(name)
+        shaped = field is not None and field.type in _SHAPED
+        values[name] = _checked(field, value, place) if field is not None and shaped else value
+    check_parts(action, values, place)
     for field in action.fields:
         if field.name not in values and field.default is not None:
-            values[field.name] = _default(field, place)
+            default = _default(field, place)
+            shaped = field.type in LIST_TYPES
+            values[field.name] = _checked(field, default, place) if shaped else default
     return Bound(values, tuple(_plain(word, place) for word in arguments.words))
 
 
@@ -231,19 +240,40 @@ def _default(field: Field, place: ActionContext) -> str:
     return "".join(pieces)
 
 
-def _check(field: Field, value: Value, place: ActionContext) -> None:
-    """Refuse a value its field does not admit."""
-    if isinstance(value, tuple):
-        return
-    problem = _type_problem(field, value) or _range_problem(field, value)
-    if problem is None and field.choices and value not in field.choices:
-        problem = f"must be one of: {', '.join(field.choices)}"
-    if problem is not None:
-        shown = value if len(value) <= 80 else f"{value[:77]}..."
+def _checked(field: Field, value: Value, place: ActionContext) -> Value:
+    """A value in the shape its field has. Raises `ActionError` for one it does not admit."""
+    value = with_parts(field, value)
+    shaped = listed(field, value) if field.type in LIST_TYPES else value
+    if shaped is None:
+        problem: str | None = 'must be a list: a, b or ["a", "b"]'
+    elif isinstance(shaped, ListValue):
+        problem = _list_problem(field, shaped)
+    elif isinstance(shaped, tuple):
+        problem = None
+    else:
+        problem = _type_problem(field, shaped) or _range_problem(field, shaped)
+        if problem is None and field.choices and shaped not in field.choices:
+            problem = f"must be one of: {', '.join(field.choices)}"
+    if problem is not None or shaped is None:
+        text = text_of(value)
+        shown = text if len(text) <= 80 else f"{text[:77]}..."
         raise payload_error(
             f'--{field.name} {problem}; got "{shown}".\n'
             f"Usage: {place.label} --{field.name} <{'|'.join(field.choices) or field.type}>"
         )
+    return shaped
+
+
+def _list_problem(field: Field, value: ListValue) -> str | None:
+    """What is wrong with a list; limits bound how many items it has."""
+    low, high = field.minimum, field.maximum
+    if field.choices and any(item not in field.choices for item in value):
+        return f"may have only: {', '.join(field.choices)}"
+    if low is not None and len(value) < low:
+        return f"must have at least {low:g} item{'' if low == 1 else 's'}"
+    if high is not None and len(value) > high:
+        return f"must have at most {high:g} item{'' if high == 1 else 's'}"
+    return None
 
 
 def fits_type(field: Field, value: str) -> bool:
@@ -261,6 +291,8 @@ def _type_problem(field: Field, value: str) -> str | None:
         return "must be a whole number"
     if field.type in ("boolean", "bool") and value.lower() not in _BOOLEANS:
         return "must be true or false"
+    if field.type == "json" and not is_json(value):
+        return "must be JSON"
     return None
 
 

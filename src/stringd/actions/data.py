@@ -1,6 +1,7 @@
 """Looking into an action's answer: `Response.body.items[0].name`."""
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -34,8 +35,37 @@ def steps(path: str) -> list[Step] | None:
     return found or None
 
 
-def walk(value: Any, path: list[Step]) -> Any:
-    """What is at the end of a path, or `MISSING`."""
+MAX_PIECES: Final = 200_000
+"""As many a text is split into; what is beyond is left out."""
+
+
+def split_text(text: str, how: str) -> Any:
+    """A text in pieces, as a step of a path asks for them; `MISSING` for any other step."""
+    match how:
+        case "lines":
+            return [line.removesuffix("\r") for line in _pieces(text.rstrip("\n"), "\n")]
+        case "words":
+            return text.split(None, MAX_PIECES)[:MAX_PIECES]
+        case "tabs":
+            return _pieces(text, "\t")
+        case "list":
+            return [piece.strip() for piece in _pieces(text, ",")]
+        case "json":
+            found = parsed(text)
+            return MISSING if found is text else found
+        case _:
+            return MISSING
+
+
+def _pieces(text: str, separator: str) -> list[str]:
+    return text.split(separator, MAX_PIECES)[:MAX_PIECES] if text else []
+
+
+Split = Callable[[str, str], Any]
+
+
+def walk(value: Any, path: list[Step], split: Split = split_text) -> Any:
+    """What is at the end of a path, or `MISSING`. A step into a text splits it."""
     for step in path:
         if isinstance(step, int) and isinstance(value, list):
             if step >= len(value):
@@ -45,6 +75,8 @@ def walk(value: Any, path: list[Step]) -> Any:
             value = len(value)
         elif isinstance(value, dict) and str(step) in value:
             value = value[str(step)]
+        elif isinstance(value, str) and isinstance(step, str):
+            value = split(value, step)
         else:
             return MISSING
     return value

@@ -10,7 +10,7 @@ import msgspec
 
 from stringd.actions.errors import ActionError, payload_error
 from stringd.actions.json_text import JsonText
-from stringd.actions.place import ActionContext, set_hint
+from stringd.actions.place import ActionContext, ListValue, set_hint
 from stringd.actions.secrets import masked
 from stringd.actions.templates import Hole, Inputs, Variable, cut
 from stringd.documents import Action
@@ -112,7 +112,7 @@ class RequestComposer:
             body = self._body(self._action.body, kind)
         elif method in ("POST", "PUT", "PATCH"):
             body = msgspec.json.encode(
-                {_encodable(k): _encodable(v) for k, v in self._inputs.remaining().items()}
+                {_encodable(k): self._leftover(k, v) for k, v in self._inputs.remaining().items()}
             )
         if self._missing:
             raise self._unresolved()
@@ -142,8 +142,19 @@ class RequestComposer:
             elif form:
                 json.raw(_component(value))
             else:
-                json.value(value)
+                items = self._inputs.items(piece) if isinstance(piece, Hole) else None
+                json.value(value, None if items is None else items.json)
         return json.text().encode("utf-8", "surrogateescape")
+
+    def _leftover(self, name: str, text: str) -> str | msgspec.Raw:
+        """A value for a body the author did not write: lists and JSON are what they are."""
+        value = self._inputs.values.get(name)
+        if isinstance(value, ListValue):
+            return msgspec.Raw(_encodable(value.json).encode())
+        declared = self._action.field(name)
+        if declared is not None and declared.type == "json":
+            return msgspec.Raw(_encodable(text).encode())
+        return _encodable(text)
 
     def _caller_text(self, piece: Hole | Variable) -> str | None:
         """What the caller put into a hole; None leaves it as written."""

@@ -37,9 +37,11 @@ class JsonText:
         """A value that is already escaped."""
         self._pieces.append(text)
 
-    def value(self, text: str) -> None:
-        """A value, escaped for this place."""
-        if self._inside:
+    def value(self, text: str, items: str | None = None) -> None:
+        """A value, escaped for this place; `items` is JSON for where a value is expected."""
+        if items is not None and self._strict and not self._inside:
+            self._pieces.append(items)
+        elif self._inside:
             escaped = _escape(text)
             self._pieces.append(_escape(escaped) if self._nested else escaped)
         elif self._strict and not _is_json(text):

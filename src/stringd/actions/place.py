@@ -1,9 +1,11 @@
 """Where an action is called from: all it may know of the topic, handed in by its caller."""
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
+
+import msgspec
 
 from stringd.actions.provenance import HomeFile, Provenance, capabilities, name_refusal
 
@@ -11,12 +13,27 @@ Value = str | tuple[str, ...]
 """What a field holds: text, or the tuple a value shortcut stands for."""
 
 
+class ListValue(tuple[str, ...]):  # noqa: SLOT001 - what has no fixed size has no slots
+    """The items of a field of type `list` or `lines`."""
+
+    separator: str
+    """What is between them where they are one text."""
+    json: str
+    """They as JSON, as the caller wrote it where that was JSON."""
+
+    def __new__(cls, items: Iterable[str], separator: str = ",", json: str | None = None) -> Self:
+        made = super().__new__(cls, items)
+        made.separator = separator
+        made.json = json if json is not None else msgspec.json.encode(list(made)).decode()
+        return made
+
+
 def text_of(value: Value, index: int | None = None) -> str:
     """A value as text; an index picks from a tuple, out of range is empty."""
     if isinstance(value, str):
         return value if index is None else (value if index == 0 else "")
     if index is None:
-        return ",".join(value)
+        return (value.separator if isinstance(value, ListValue) else ",").join(value)
     return value[index] if index < len(value) else ""
 
 

@@ -4,11 +4,11 @@ import asyncio
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stringd.actions.data import MISSING, Step, shown, steps, walk
+from stringd.actions.data import MISSING, Step, shown, split_text, steps, walk
 from stringd.actions.errors import ActionError
 from stringd.actions.place import ActionContext, Value, text_of
 from stringd.actions.program import (
@@ -34,6 +34,8 @@ MAX_LINES: Final = 200_000
 LARGE_TEMPLATE: Final = 16 * 1024
 # Others get their turn between so many lines.
 _LINES_PER_TURN: Final = 256
+# Splitting this much again costs less than remembering it.
+_SMALL_TEXT: Final = 1000
 _NO_BUFFER: Final = "no current buffer (was save: skipped or missing?)"
 _CONTEXT_VARIABLE: Final = re.compile(r"\$([A-Za-z_]\w*)", re.ASCII)
 
@@ -62,6 +64,10 @@ class TemplateRun:
     """References that led nowhere in what was to be remembered."""
     not_lists: dict[str, str] = field(default_factory=dict)
     """What loops should have gone through, and what it is instead."""
+    short: dict[str, int] = field(default_factory=dict)
+    """References to a part of an input that it does not have, and how many it has."""
+    pieces: dict[tuple[int, str], tuple[str, Any]] = field(default_factory=dict)
+    """Large texts that were split."""
     saved: list[str] = field(default_factory=list)
     """Files that were written under names that do not say where."""
     counters: dict[str, int] = field(default_factory=dict)
@@ -89,7 +95,10 @@ class TemplateRun:
         if self.empty:
             yield self._notice(self.empty, "Assigned as empty text.")
         for path, kind in self.not_lists.items():
-            yield f"> ⚠️ for: … in {path} repeated nothing: it is {kind}, not a list."
+            lines = f" {path}.lines goes through its lines." if kind == "text" else ""
+            yield f"> ⚠️ for: … in {path} repeated nothing: it is {kind}, not a list.{lines}"
+        for raw, count in self.short.items():
+            yield f"> ⚠️ {raw} is empty: the value has {count} part{'' if count == 1 else 's'}."
 
     def _notice(self, references: Iterable[str], what_happened: str) -> str:
         named = list(references)
@@ -148,32 +157,55 @@ class TemplateRun:
         if isinstance(part, ShortcutName):
             return f"@{self.newest.get(part.name, part.name)}"
         if part.root in items:
-            return shown(walk(items[part.root], list(part.path[1:])))
+            return shown(self._walk(items[part.root], part.path[1:]))
         if part.root == "Response" and len(part.path) > 1:
-            found = walk(self.answer.fields, list(part.path[1:]))
+            found = self._walk(self.answer.fields, part.path[1:])
             if found is MISSING:
                 (self.unresolved if printed else self.empty)[part.raw] = None
             return part.raw if found is MISSING and printed else shown(found)
         return self._named(part)
 
     def _named(self, part: Reference) -> str:
-        """`{name}` or `{name[0]}`: input first, then session variables, else as written."""
+        """`{name}`, `{name[0]}`, `{name.lines}`: input first, then session variables, else as
+        written."""
         index = part.path[1] if len(part.path) == 2 else None
-        if len(part.path) > 2 or isinstance(index, str):
-            return part.raw
         value = self.inputs.get(part.root)
-        if value is not None:
+        if value is not None and (index is None or isinstance(index, int)) and len(part.path) <= 2:
+            held = len(value) if isinstance(value, tuple) else 1
+            if index is not None and index >= held:
+                self.short[part.raw] = held
             return text_of(value, index)
-        return part.raw if index is not None else self.place.names.session.get(part.root, part.raw)
+        known = value if value is not None else self.place.names.session.get(part.root)
+        if len(part.path) == 1 or known is None or isinstance(index, int):
+            return part.raw if known is None or index is not None else text_of(known)
+        found = self._walk(list(known) if isinstance(known, tuple) else known, part.path[1:])
+        return part.raw if found is MISSING else shown(found)
 
     def _array(self, path: tuple[Step, ...], items: dict[str, Any]) -> Any:
         first, *rest = path
         if first in items:
-            return walk(items[str(first)], rest)
+            return self._walk(items[str(first)], rest)
         if first == "Response":
-            return walk(self.answer.fields, rest)
-        within = walk(self.answer.fields.get("body"), list(path))
-        return walk(self.answer.fields, list(path)) if within is MISSING else within
+            return self._walk(self.answer.fields, rest)
+        within = self._walk(self.answer.fields.get("body"), path)
+        found = self._walk(self.answer.fields, path) if within is MISSING else within
+        given = self.inputs.get(str(first))
+        if found is MISSING and given is not None:
+            return self._walk(list(given) if isinstance(given, tuple) else given, rest)
+        return found
+
+    def _walk(self, value: Any, path: Sequence[Step]) -> Any:
+        return walk(value, list(path), self._split)
+
+    def _split(self, text: str, how: str) -> Any:
+        """A large text is split once, however often a loop asks for it."""
+        if len(text) < _SMALL_TEXT:
+            return split_text(text, how)
+        key = (id(text), how)
+        if key not in self.pieces:
+            # The text is kept, so that no other one gets its id.
+            self.pieces[key] = (text, split_text(text, how))
+        return self.pieces[key][1]
 
     def _remember(self, line: Remember, items: dict[str, Any], *, in_loop: bool) -> None:
         held = self.place.topic.value_shortcuts
@@ -199,7 +231,8 @@ class TemplateRun:
             self.buffer = self.answer.data
             return
         inside = self.answer.fields.get("body")
-        found = walk(self.answer.fields, path[1:]) if path[0] == "Response" else walk(inside, path)
+        fields = self.answer.fields
+        found = self._walk(fields, path[1:]) if path[0] == "Response" else self._walk(inside, path)
         if found is None or found is MISSING:
             self.buffer = None
             self._print(f"save: path returned no value: {typed}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from stringd.actions.place import ActionContext, Value, text_of
+from stringd.actions.place import ActionContext, ListValue, Value, text_of
 
 _HOLE: Final = re.compile(
     r"\{\.\.\.args\}|\{([A-Za-z_]\w*)(?:\[(\d{1,9})\])?((?:\|[A-Za-z]\w*)*)\}|\$([A-Za-z_]\w*)",
@@ -95,6 +95,12 @@ class Inputs:
         if value is not None:
             return text_of(value, hole.position)
         return self.place.names.session.get(hole.name) if hole.position is None else None
+
+    def items(self, hole: Hole) -> ListValue | None:
+        """The items a hole stands for as a whole; None when it is one text."""
+        value = self.values.get(hole.name)
+        whole = hole.position is None and not hole.modifiers
+        return value if whole and isinstance(value, ListValue) else None
 
     def take_all(self) -> list[str]:
         """`--name value` for every value nobody took yet, as separate words."""
