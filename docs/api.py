@@ -9,6 +9,8 @@ PAGE = Path(__file__).with_name("api.md")
 MODULES = (
     "stringd",
     "stringd.client",
+    "stringd.library",
+    "stringd.testing",
     "stringd.extend",
     "stringd.documents",
     "stringd.wire.chanflow",
@@ -17,8 +19,8 @@ INTRODUCTION = """# Python API
 
 Everything listed here is public: it changes only with a note in the
 [changelog](../CHANGELOG.md). Every other module and name of the package is private and may change
-at any time. [Clients](clients.md) explains the clients by example; `python docs/api.py` makes this
-page from the docstrings.
+at any time. [Clients](clients.md) and [Agents in Python](library.md) explain by example;
+`python docs/api.py` makes this page from the docstrings.
 """
 
 

@@ -7,7 +7,15 @@ from importlib import import_module
 import pytest
 
 PUBLIC = {
-    "stringd": "AsyncGate AsyncRuns AsyncString Gate String __version__",
+    "stringd": (
+        "Agent AsyncGate AsyncRuns AsyncString Broadcast Cycle Gate Person Sequential String "
+        "__version__ follow read_strategy run run_async tool"
+    ),
+    "stringd.library": (
+        "Agent Answer Broadcast Cycle FunctionTool Person Prompt RunOptions RunResult Sequential "
+        "follow read_strategy run run_async tool"
+    ),
+    "stringd.testing": "CallTool Reply ScriptedModel with_models",
     "stringd.client": (
         "AsyncGate AsyncRuns AsyncString CommandFailed ExecResult Gate GateClientError Health "
         "OpenDocument QueueFull QueueTimeout RegisteredUser RequestFailedError "
@@ -15,14 +23,16 @@ PUBLIC = {
         "String StringClientError TopicState TransportError UnreachableError"
     ),
     "stringd.extend": (
-        "AgentCode CallInfo FlowCode FlowSteps Registry Tool ToolContext ToolFailure ToolOutput"
+        "AgentCode CallInfo FlowCode FlowSteps Hooks Registry Tool ToolContext ToolFailure "
+        "ToolOutput"
     ),
     "stringd.wire.chanflow": "Block BrokenBlock encode escape join parse unescape",
 }
 ROOMS = {
     "stringd.runs": (
-        "DaemonPorts DecidedBy Denied FileRunStore Offer RunLimits RunObserver RunService "
-        "RunsConfig StringQuestions ToolFailure WebFormat check_strategy offer_of"
+        "DaemonPorts DecidedBy Denied FileRunStore Hooks Models Offer ProviderDirectory Registry "
+        "RunLimits RunObserver RunService RunsConfig StrategyFileError StringQuestions ToolFailure "
+        "WebFormat check_source check_strategy offer_of schema_of"
     ),
 }
 

@@ -5,7 +5,7 @@ def register(registry: Registry) -> None:
 """
 
 from stringd.runs.agents.extensions import AgentCode, FlowCode, FlowSteps, Registry
-from stringd.runs.agents.hooks import CallInfo
+from stringd.runs.agents.hooks import CallInfo, Hooks
 from stringd.runs.tools.context import ToolContext
 from stringd.runs.tools.output import ToolFailure, ToolOutput
 from stringd.runs.tools.tool import Tool
@@ -15,6 +15,7 @@ __all__ = [
     "CallInfo",
     "FlowCode",
     "FlowSteps",
+    "Hooks",
     "Registry",
     "Tool",
     "ToolContext",

@@ -303,6 +303,13 @@ _FORK = fields(runId=text, path=text, step=text)
 OPT_IN: dict[str, dict[str, Check]] = {
     "steer_delivered": {"runId": text, "text": text, "agentName": text},
     "steer_undelivered": {"runId": text, "text": text},
+    "tool_asked": {
+        "runId": text,
+        "callId": text,
+        "agentName": text,
+        "toolName": text,
+        "args": mapping,
+    },
     "run_timeline": {
         "run": mapping,
         "conversation": HISTORY,

@@ -176,6 +176,7 @@ def test_the_daemon_knows_exactly_the_protocols_requests_and_some_of_its_own() -
         "remove_credential",
         "discover_strategies",
         "fork_run",
+        "tool_answer",
     ]
 
 

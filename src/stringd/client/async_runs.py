@@ -7,16 +7,23 @@ async with AsyncRuns() as runs:
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
 from stringd.client.daemon import port_from_environment
 from stringd.client.identity import working_directory
-from stringd.client.runs import RequestFailedError, RunsClient, RunsError, UnreachableError
+from stringd.client.runs import (
+    RequestFailedError,
+    RunsChannel,
+    RunsClient,
+    RunsError,
+    UnreachableError,
+)
+from stringd.client.tools import ClientSideTool, ClientTools, offered
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 from stringd.wire.runs.catalog import DiscoveredStrategy
@@ -45,17 +52,26 @@ class AsyncRuns:
     raised and the caller decides; only the following of runs is taken up again by itself.
     """
 
-    def __init__(self, port: int | None = None, *, patience: float = 30.0) -> None:
-        self._port = port_from_environment() if port is None else port
+    def __init__(
+        self,
+        port: int | None = None,
+        *,
+        patience: float = 30.0,
+        connect: Callable[[], RunsChannel] | None = None,
+    ) -> None:
+        """`connect` makes connections to something else than the daemon at a port."""
+        number = port_from_environment() if port is None and connect is None else port or 0
+        self._connect = connect or (lambda: RunsClient(number))
         self._patience = patience
+        self._tools = ClientTools(self._send_quietly)
         self._session = RunsSession("a")
         self._answers: dict[str, asyncio.Future[m.DaemonMessage]] = {}
         self._handles: list[RunHandle] = []
-        self._client: RunsClient
+        self._client: RunsChannel
         self._reading: asyncio.Task[None]
 
     async def __aenter__(self) -> Self:
-        self._client = await RunsClient(self._port).__aenter__()
+        self._client = await self._connect().__aenter__()
         self._reading = asyncio.create_task(self._read())
         return self
 
@@ -68,33 +84,43 @@ class AsyncRuns:
         self._reading.cancel()
         with suppress(asyncio.CancelledError):
             await self._reading
+        await self._tools.close()
         await self._client.__aexit__(kind, error, trace)
 
     async def prepare(
         self,
-        strategy: str | None = None,
+        strategy: str | Mapping[str, Any] | None = None,
         *,
         run_id: str | None = None,
         cwd: str | None = None,
         model: str | None = None,
         manifest: str | None = None,
+        tools: Sequence[ClientSideTool] = (),
+        budget: r.Budget | None = None,
     ) -> m.RunPrepared:
         """Load a strategy for a new run, or an earlier run by its id. Raises `RunsError`.
 
-        A strategy is a file, or the name of one that `strategies` lists.
+        A strategy is a file, the name of one that `strategies` lists, or what a file would say.
+        `tools` are carried out here, when an agent that names one calls it.
         """
         directory = cwd or (working_directory() if run_id is None else None)
-        found = await self._called(strategy, directory) if strategy else None
+        name = strategy if isinstance(strategy, str) else None
+        inline = strategy if isinstance(strategy, Mapping) else None
+        found = await self._called(name, directory) if name else None
         answer = await self.ask(
             r.PrepareRun(
                 run_id=run_id or UNSET,
-                strategy_path=(found.path if found else strategy) or UNSET,
+                strategy_path=(found.path if found else name) or UNSET,
                 cwd=directory or UNSET,
                 model_override=model or UNSET,
                 manifest_path=manifest or (found.manifest_path if found else UNSET),
+                budget=budget or UNSET,
+                strategy=UNSET if inline is None else dict(inline),
+                tools=[offered(each) for each in tools] or UNSET,
             )
         )
         assert isinstance(answer, m.RunPrepared)
+        self._tools.belong_to(answer.run_id, tools)
         return answer
 
     async def start(self, run_id: str, input: str = "") -> "RunHandle":  # noqa: A002
@@ -107,14 +133,24 @@ class AsyncRuns:
         input: str = "",  # noqa: A002 - the protocol's word
         *,
         resume: bool = False,
+        tools: Sequence[ClientSideTool] = (),
     ) -> "RunHandle":
         """Go on with a finished run, or resume one that was cut off. Raises `RunsError`."""
-        await self.prepare(run_id=run_id)
+        await self.prepare(run_id=run_id, tools=tools)
         return await self._begin(run_id, r.ContinueRun(run_id=run_id, input=input, resume=resume))
 
-    async def run(self, strategy: str, input: str = "", *, cwd: str | None = None) -> "RunHandle":  # noqa: A002
+    async def run(
+        self,
+        strategy: str | Mapping[str, Any],
+        input: str = "",  # noqa: A002 - the protocol's word
+        *,
+        cwd: str | None = None,
+        model: str | None = None,
+        tools: Sequence[ClientSideTool] = (),
+        budget: r.Budget | None = None,
+    ) -> "RunHandle":
         """Prepare and start in one step. Raises `RunsError`."""
-        prepared = await self.prepare(strategy, cwd=cwd)
+        prepared = await self.prepare(strategy, cwd=cwd, model=model, tools=tools, budget=budget)
         return await self.start(prepared.run_id, input)
 
     async def follow(self, run_id: str, *, from_seq: int = 1) -> "RunHandle":
@@ -146,12 +182,20 @@ class AsyncRuns:
                 r.QuestionResponse(run_id=run_id, question_request_id=wanted, response=text)
             )
 
-    async def decide(self, prompt: m.RequestPermission, decision: Decision) -> None:
-        """Grant or refuse what a run asks permission for. Raises `RunsError`."""
+    async def decide(
+        self, prompt: m.RequestPermission, decision: Decision, reason: str | None = None
+    ) -> None:
+        """Grant or refuse what a run asks permission for. Raises `RunsError`.
+
+        The agent reads the reason of a refusal.
+        """
         wanted = str(prompt.request_id)
         await self._tell(
             r.PermissionDecision(
-                run_id=prompt.run_id, permission_request_id=wanted, decision=decision
+                run_id=prompt.run_id,
+                permission_request_id=wanted,
+                decision=decision,
+                reason=reason or UNSET,
             )
         )
 
@@ -251,7 +295,15 @@ class AsyncRuns:
                         handle.put(final)
                     return
 
+    async def _send_quietly(self, request: r.ClientMessage) -> None:
+        # The daemon knows that a client is gone, and tells its agents.
+        with suppress(UnreachableError):
+            await self._client.send(request)
+
     def _take(self, message: m.DaemonMessage) -> None:
+        if isinstance(message, m.ToolAsked):
+            self._tools.asked(message)
+            return
         future = self._answers.get(self._session.answered(message) or "")
         if future is not None and not future.done():
             future.set_result(message)
@@ -270,7 +322,7 @@ class AsyncRuns:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._patience
         while loop.time() < end:
-            client = RunsClient(self._port)
+            client = self._connect()
             try:
                 await client.__aenter__()
                 for handle in self._handles:

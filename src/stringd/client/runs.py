@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
@@ -37,6 +37,23 @@ class RequestFailedError(RunsError):
         super().__init__(message)
         self.code = code
         self.trust = trust
+
+
+class RunsChannel(Protocol):
+    """A way to runs: requests out, messages in. Entering and sending raise `UnreachableError`."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    async def send(self, request: ClientMessage) -> None: ...
+
+    def messages(self) -> AsyncIterator[DaemonMessage]: ...
 
 
 class _OwnDaemon(ClientConnection):

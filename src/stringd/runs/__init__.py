@@ -7,33 +7,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from stringd.runs.agents.extensions import Registry
+    from stringd.runs.agents.hooks import Hooks
     from stringd.runs.engine.config import RunsConfig
-    from stringd.runs.engine.loading import check_strategy
+    from stringd.runs.engine.loading import check_source, check_strategy
     from stringd.runs.engine.observer import RunObserver
     from stringd.runs.engine.offers import Offer, offer_of
+    from stringd.runs.errors import StrategyFileError
     from stringd.runs.guard.budget import RunLimits
     from stringd.runs.guard.errors import Denied
+    from stringd.runs.models.directory import ProviderDirectory
+    from stringd.runs.models.resolve import Models
     from stringd.runs.record.events import DecidedBy
     from stringd.runs.record.file_store import FileRunStore
     from stringd.runs.service import RunService
     from stringd.runs.tools.context import DaemonPorts, StringQuestions, WebFormat
     from stringd.runs.tools.output import ToolFailure
+    from stringd.runs.tools.schema import schema_of
 
 __all__ = [
     "DaemonPorts",
     "DecidedBy",
     "Denied",
     "FileRunStore",
+    "Hooks",
+    "Models",
     "Offer",
+    "ProviderDirectory",
+    "Registry",
     "RunLimits",
     "RunObserver",
     "RunService",
     "RunsConfig",
+    "StrategyFileError",
     "StringQuestions",
     "ToolFailure",
     "WebFormat",
+    "check_source",
     "check_strategy",
     "offer_of",
+    "schema_of",
 ]
 
 _PLACES: Final = {
@@ -41,16 +54,23 @@ _PLACES: Final = {
     "DecidedBy": "record.events",
     "Denied": "guard.errors",
     "FileRunStore": "record.file_store",
+    "Hooks": "agents.hooks",
+    "Models": "models.resolve",
     "Offer": "engine.offers",
+    "ProviderDirectory": "models.directory",
+    "Registry": "agents.extensions",
     "RunLimits": "guard.budget",
     "RunObserver": "engine.observer",
     "RunService": "service",
     "RunsConfig": "engine.config",
+    "StrategyFileError": "errors",
     "StringQuestions": "tools.context",
     "ToolFailure": "tools.output",
     "WebFormat": "tools.context",
+    "check_source": "engine.loading",
     "check_strategy": "engine.loading",
     "offer_of": "engine.offers",
+    "schema_of": "tools.schema",
 }
 
 

@@ -33,6 +33,7 @@ from stringd.runs.models.directory import ProviderDirectory
 from stringd.runs.models.resolve import Models
 from stringd.runs.record.file_store import FileRunStore
 from stringd.runs.record.store import RunStore, check_run_id
+from stringd.runs.tools.output import ToolOutput
 from stringd.system.lineage import Speaker
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.types import RunSummary
@@ -190,6 +191,7 @@ class RunService:
                 requests.UserInput: answers.user_input,
                 requests.QuestionResponse: answers.question_response,
                 requests.PermissionDecision: answers.permission_decision,
+                requests.ToolAnswer: _tool_answer,
                 requests.Subscribe: self._subscribe,
                 requests.Unsubscribe: self._unsubscribe,
                 requests.ListStrategies: lambda _request, _client: messages.StrategyList(
@@ -225,3 +227,10 @@ class RunService:
     def _servers_of(self, run_id: str) -> RunServers | None:
         run = self._known.get(run_id)
         return run.servers if run else None
+
+
+def _tool_answer(request: requests.ToolAnswer, client: ConnectedClient) -> None:
+    """Take what a client's tool came to. Raises `RefusedError`."""
+    if not client.tool_calls.answer(request.call_id, ToolOutput(request.output, ok=request.ok)):
+        message = f"No pending tool call {request.call_id} for run {request.run_id}"
+        raise RefusedError("NO_PENDING_TOOL_CALL", message)

@@ -7,10 +7,15 @@ if it holds anything.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
-from typing import NamedTuple
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import Any, NamedTuple, TypeVar, cast
 
 from stringd.wire.runs.stream import AgentStreamEvent
 from stringd.wire.runs.types import AgentCallResult
+
+H = TypeVar("H")
+C = TypeVar("C", bound=Callable[..., Any])
 
 
 class CallInfo(NamedTuple):
@@ -29,28 +34,44 @@ OnStep = Callable[[str, str], Awaitable[None]]
 AlterCycle = Callable[[str, str], Awaitable[str]]
 
 
+class HookList(list[H]):
+    """Hooks in order: append one, or use the list as a decorator, for plain functions too."""
+
+    def __call__(self, hook: C) -> C:
+        self.append(cast("H", hook if iscoroutinefunction(hook) else _awaited(hook)))
+        return hook
+
+
+def _awaited(hook: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    @wraps(hook)
+    async def awaited(*args: Any) -> Any:
+        return hook(*args)
+
+    return awaited
+
+
 @dataclass
 class Hooks:
-    """Lists to append to. Step and cycle hooks get the step's or flow's name first."""
+    """Lists to append to, or decorators. Step and cycle hooks get the name of theirs first."""
 
-    alter_call_message: list[AlterText] = field(default_factory=list)
-    alter_first_call_message: list[AlterText] = field(default_factory=list)
-    before_call: list[OnText] = field(default_factory=list)
-    before_first_call: list[OnText] = field(default_factory=list)
-    after_call_result: list[OnResult] = field(default_factory=list)
-    after_first_call_result: list[OnResult] = field(default_factory=list)
-    alter_response: list[AlterText] = field(default_factory=list)
-    alter_first_response: list[AlterText] = field(default_factory=list)
-    on_stream_event: list[OnStream] = field(default_factory=list)
-    before_tool_call: list[OnTool] = field(default_factory=list)
-    after_tool_call: list[OnTool] = field(default_factory=list)
-    before_step: list[OnStep] = field(default_factory=list)
-    after_step: list[OnStep] = field(default_factory=list)
-    alter_message_before_cycle: list[AlterCycle] = field(default_factory=list)
-    alter_message_after_cycle: list[AlterCycle] = field(default_factory=list)
+    alter_call_message: HookList[AlterText] = field(default_factory=HookList)
+    alter_first_call_message: HookList[AlterText] = field(default_factory=HookList)
+    before_call: HookList[OnText] = field(default_factory=HookList)
+    before_first_call: HookList[OnText] = field(default_factory=HookList)
+    after_call_result: HookList[OnResult] = field(default_factory=HookList)
+    after_first_call_result: HookList[OnResult] = field(default_factory=HookList)
+    alter_response: HookList[AlterText] = field(default_factory=HookList)
+    alter_first_response: HookList[AlterText] = field(default_factory=HookList)
+    on_stream_event: HookList[OnStream] = field(default_factory=HookList)
+    before_tool_call: HookList[OnTool] = field(default_factory=HookList)
+    after_tool_call: HookList[OnTool] = field(default_factory=HookList)
+    before_step: HookList[OnStep] = field(default_factory=HookList)
+    after_step: HookList[OnStep] = field(default_factory=HookList)
+    alter_message_before_cycle: HookList[AlterCycle] = field(default_factory=HookList)
+    alter_message_after_cycle: HookList[AlterCycle] = field(default_factory=HookList)
 
     def copy(self) -> "Hooks":
-        return Hooks(**{each.name: list(getattr(self, each.name)) for each in fields(self)})
+        return Hooks(**{each.name: HookList(getattr(self, each.name)) for each in fields(self)})
 
     async def message(self, call: CallInfo, text: str) -> str:
         first, regular = self.alter_first_call_message, self.alter_call_message

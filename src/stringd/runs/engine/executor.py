@@ -66,6 +66,7 @@ class RunExecutor:
         run.release()
         if new:
             self._store.drop_selection(run.id)
+            self._store.drop_strategy(run.id)
 
     async def _execute(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
         run.begun = True

@@ -3,9 +3,11 @@
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from stringd.formats.shapes import dotted
 from stringd.runs.agents.extensions import CustomType, Registry
@@ -35,19 +37,31 @@ from stringd.runs.strategy.project import (
     read_manifest,
     run_modules,
 )
+from stringd.runs.strategy.schema import STRATEGY
 from stringd.runs.strategy.skills import Skill, SkillsFound, find_skills
+from stringd.runs.strategy.source import read_source
 from stringd.runs.tools.built_in import rebuilding_tools
+from stringd.runs.tools.tool import Tool
 from stringd.wire.runs.requests import PrepareRun
 
 log = logging.getLogger(__name__)
 
 
 def prepare(
-    request: PrepareRun, run_id: str, config: RunsConfig, store: RunStore, *, in_memory: bool
+    request: PrepareRun,
+    run_id: str,
+    config: RunsConfig,
+    store: RunStore,
+    *,
+    in_memory: bool,
+    tools: Sequence[Tool] = (),
 ) -> Prepared:
-    """Load everything. Raises `PrepareError` or `StrategyFileError`, whatever went wrong."""
+    """Load everything. `tools` are those the client offers.
+
+    Raises `PrepareError` or `StrategyFileError`, whatever went wrong.
+    """
     try:
-        return _prepare(request, run_id, config, store, in_memory=in_memory)
+        return _prepare(request, run_id, config, store, in_memory=in_memory, tools=tools)
     except RunServiceError:
         raise
     except Exception as error:
@@ -57,17 +71,34 @@ def prepare(
 
 
 def _prepare(
-    request: PrepareRun, run_id: str, config: RunsConfig, store: RunStore, *, in_memory: bool
+    request: PrepareRun,
+    run_id: str,
+    config: RunsConfig,
+    store: RunStore,
+    *,
+    in_memory: bool,
+    tools: Sequence[Tool],
 ) -> Prepared:
     events = store.timeline(run_id) if request.run_id is not UNSET else []
     before = latest_start(events)
     if before is None and in_memory:
         raise PrepareError(f"Run already exists: {run_id}")
+    if request.strategy is not UNSET:
+        request = _kept(request, request.strategy, run_id, store)
     if before is None and request.strategy_path is UNSET:
         raise PrepareError(f"Run not found: {run_id}")
     settings = _settings(request, before, config)
     manifest = settings.manifest_path
-    loaded = load_all(settings, Path(settings.cwd) / manifest if manifest else None, config)
+    registry = config.registry.copy()
+    for tool in tools:
+        registry.tool(tool)
+    where = Path(settings.cwd) / manifest if manifest else None
+    try:
+        loaded = load_all(settings, where, config, registry)
+    except RunServiceError:
+        if before is None and request.strategy is not UNSET:
+            store.drop_strategy(run_id)
+        raise
     return Prepared(
         kind="new" if before is None else "continuation",
         settings=settings,
@@ -80,6 +111,16 @@ def _prepare(
         servers=loaded.servers,
         selection=store.selection(run_id),
     )
+
+
+def _kept(
+    request: PrepareRun, strategy: Mapping[str, Any], run_id: str, store: RunStore
+) -> PrepareRun:
+    """The request with a strategy that came with it in a file, so that it can be resumed."""
+    if request.strategy_path is not UNSET:
+        raise PrepareError("Give strategyPath or strategy, not both")
+    path = store.keep_strategy(run_id, msgspec.json.encode(strategy))
+    return replace(request, strategy_path=str(path))
 
 
 class LoadedStrategy(NamedTuple):
@@ -188,6 +229,25 @@ def check_strategy(
     strategy = load_strategy(path, known_names(registry))
     _check_custom_configs(strategy, registry)
     return strategy
+
+
+def check_source(source: Path | Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a strategy file says, or would say, if its shape is right.
+
+    Raises `StrategyFileError`.
+    """
+    if isinstance(source, Path):
+        read = read_source(source)
+        value, issues = read.value, STRATEGY.check(read.value)
+        lines = [read.describe(issue) for issue in issues]
+    else:
+        value, issues = source, STRATEGY.check(dict(source))
+        found = (each for issue in issues for each in (issue, *issue.leaves()))
+        lines = [f"{dotted(each.path)}: {each.problem}" for each in found]
+    if lines:
+        text = "\n".join(f"  - {line}" for line in lines)
+        raise StrategyFileError(f"Strategy validation failed:\n{text}")
+    return dict(value)
 
 
 def load(

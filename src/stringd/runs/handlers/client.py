@@ -14,6 +14,7 @@ from uuid import uuid4
 from msgspec import UNSET
 
 from stringd.runs.record.events import DecidedBy
+from stringd.runs.tools.offered import OpenToolCalls
 from stringd.system.clock import timestamp
 from stringd.system.lineage import Program, Speaker
 from stringd.wire.runs import encode
@@ -61,6 +62,7 @@ class ConnectedClient:
         # Frames that wait until it is known who sent the one before them.
         self._held: deque[str | bytes] | None = None
         self.runs: set[str] = set()
+        self.tool_calls = OpenToolCalls(self.reply)
         self.tasks: set[asyncio.Task[None]] = set()
         self._working = asyncio.Semaphore(MAX_WORKING)
         # Runs that are being replayed to it; each is followed when its replay is done.
@@ -116,6 +118,7 @@ class ConnectedClient:
         if not self.finished.is_set():
             self.finished.set()
             self.closing = True
+            self.tool_calls.close()
             self._wake = _nobody_waits
             self.take()
             self._handler.gone(self)

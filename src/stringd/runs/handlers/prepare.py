@@ -18,6 +18,7 @@ from stringd.runs.handlers.subscriptions import follow, join, leave
 from stringd.runs.mcp.servers import RunServers
 from stringd.runs.record.store import check_run_id
 from stringd.runs.record.views import conversation
+from stringd.runs.tools.offered import ClientTool
 from stringd.wire.runs import messages, requests
 
 
@@ -72,7 +73,13 @@ class Preparation:
             if seq and earlier is None:
                 await self._tell_ending(run)
             prepared = await asyncio.to_thread(
-                prepare, request, run_id, self._config, self._store, in_memory=earlier is not None
+                prepare,
+                request,
+                run_id,
+                self._config,
+                self._store,
+                in_memory=earlier is not None,
+                tools=[ClientTool(each, client.tool_calls) for each in request.tools or ()],
             )
             await self._connect(run, prepared)
             if not run.live:

@@ -1,4 +1,5 @@
-"""Runs as files: `<id>.jsonl` timelines, `events/<id>.jsonl` broadcasts, `<id>.config.json`.
+"""Runs as files: `<id>.jsonl` timelines, `events/<id>.jsonl` broadcasts, `<id>.config.json` and
+`<id>.strategy.json` for what a client chose and sent.
 
 Lines are only ever appended; one that was torn is skipped when read.
 """
@@ -265,13 +266,24 @@ class FileRunStore:
         # The timeline comes last: a run without one does not exist.
         write_atomically(timeline, b"".join(map(encode_event, events)), 0o600)
 
+    def keep_strategy(self, run_id: str, strategy: bytes) -> Path:
+        make_private_directory(self._directory)
+        path = self._strategy(run_id)
+        write_atomically(path, strategy, 0o600)
+        return path
+
+    def drop_strategy(self, run_id: str) -> None:
+        self._strategy(run_id).unlink(missing_ok=True)
+
     def delete(self, run_id: str) -> None:
         self.release(run_id)
         self._overviews.pop(run_id, None)
         self._unwritten.pop(run_id, None)
         # The timeline goes first: a run without one does not exist.
-        for path in (self._timeline(run_id), self._broadcasts(run_id), self._selection(run_id)):
+        for path in (self._timeline(run_id), self._broadcasts(run_id)):
             Path(path).unlink(missing_ok=True)
+        self.drop_selection(run_id)
+        self.drop_strategy(run_id)
 
     def release(self, run_id: str) -> None:
         path = self._timeline(run_id)
@@ -293,6 +305,9 @@ class FileRunStore:
 
     def _selection(self, run_id: str) -> Path:
         return self._directory / f"{run_id}.config.json"
+
+    def _strategy(self, run_id: str) -> Path:
+        return self._directory / f"{run_id}.strategy.json"
 
 
 def _changed(path: Path) -> float:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final, Protocol
 
 from stringd.runs.errors import NotRecordedError, PrepareError
@@ -99,6 +100,12 @@ class RunStore(Protocol):
         Not only for the loop's thread. Raises `FileExistsError` or `OSError`.
         """
         ...
+
+    def keep_strategy(self, run_id: str, strategy: bytes) -> Path:
+        """Keep the JSON of a strategy that came with its run, as a file. Raises `OSError`."""
+        ...
+
+    def drop_strategy(self, run_id: str) -> None: ...
 
     def delete(self, run_id: str) -> None:
         """Forget everything about a run that rests."""

@@ -136,6 +136,16 @@ class SteerUndelivered(Message, tag="steer_undelivered", kw_only=True):
     text: str
 
 
+class ToolAsked(Message, tag="tool_asked", kw_only=True):
+    """Ours, to the client that offered the tool: carry this call out and send `tool_answer`."""
+
+    run_id: str
+    call_id: str
+    agent_name: str
+    tool_name: str
+    args: dict[str, Any]
+
+
 class RunTimeline(Message, tag="run_timeline", kw_only=True):
     """Ours, in answer to `get_timeline`: overview, conversation, and what the run waits for.
 
@@ -280,6 +290,7 @@ DaemonMessage = (
     | CredentialRemoved
     | DiscoveredStrategies
     | SteerUndelivered
+    | ToolAsked
     | StrategyStarted
     | StrategyCompleted
     | StrategyError

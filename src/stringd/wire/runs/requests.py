@@ -31,16 +31,34 @@ class Budget(Struct, rename="camel", kw_only=True, frozen=True):
     cost: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
 
 
+class OfferedTool(Struct, rename="camel", kw_only=True, frozen=True):
+    """Ours: a tool that the client itself carries out. `parameters` is a JSON Schema."""
+
+    name: Filled
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    guidance: str | UnsetType = UNSET
+    effect: Literal["inward", "reads", "writes"] = "writes"
+    repeatable: bool = False
+
+
 class PrepareRun(RunsRequest, tag="prepare_run", frozen=True, kw_only=True):
+    """`strategy`, `tools` and `budget` are ours.
+
+    `strategy` is what a strategy file would say, `tools` are offered to its agents by the client.
+    """
+
     run_id: Filled | UnsetType = UNSET
     strategy_path: Filled | UnsetType = UNSET
     model_override: Filled | UnsetType = UNSET
     cwd: Filled | UnsetType = UNSET
     manifest_path: Filled | UnsetType = UNSET
     budget: Budget | UnsetType = UNSET
+    strategy: dict[str, Any] | UnsetType = UNSET
+    tools: list[OfferedTool] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
-        if self.run_id is UNSET and self.strategy_path is UNSET:
+        if self.run_id is UNSET and self.strategy_path is UNSET and self.strategy is UNSET:
             raise ValueError(NEITHER_ID_NOR_PATH)
 
 
@@ -202,6 +220,14 @@ class DiscoverStrategies(RunsRequest, tag="discover_strategies", frozen=True, kw
     cwd: Filled | UnsetType = UNSET
 
 
+class ToolAnswer(OfRun, tag="tool_answer", frozen=True, kw_only=True):
+    """Ours: what came of a `tool_asked`; the model reads `output`."""
+
+    call_id: Filled
+    output: str
+    ok: bool = True
+
+
 class HubList(RunsRequest, tag="hub_list", frozen=True, kw_only=True):
     pass
 
@@ -254,4 +280,5 @@ ClientMessage = (
     | RemoveCredential
     | DiscoverStrategies
     | ForkRun
+    | ToolAnswer
 )
