@@ -154,21 +154,21 @@ class RunService:
             summary.queue_position = waiting.get(summary.run_id, UNSET)
         return found
 
-    def frames(self, run_id: str) -> Iterator[bytes] | None:
-        """Everything a run has broadcast, as it was sent; None for a run nobody knows.
+    def pieces(self, run_id: str) -> Iterator[bytes] | None:
+        """Everything a run has broadcast as lines, in pieces; None for a run nobody knows.
 
         Reads files as it goes: not on the loop.
         """
         run = self._known.get(run_id)
         if run is not None:
-            return (frame for _, frame in run.history(1))
+            return run.pieces()
         try:
             check_run_id(run_id)
         except PrepareError:
             return None
         if not self._store.exists(run_id):
             return None
-        return (frame for _, frame in self._store.broadcasts(run_id, 1))
+        return self._store.broadcast_pieces(run_id)
 
     def _handlers(self) -> Handlers:
         control, answers, config = self._control, self._answers, self._config

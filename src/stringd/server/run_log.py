@@ -1,7 +1,6 @@
 """`GET /runs/<id>/events.jsonl`: everything a run has said, a JSON object a line."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 PATH: Final = "/runs/"
 END: Final = "/events.jsonl"
-SLICE_BYTES: Final = 64 * 1024
-"""What is read at a time, so that little waits for each reader who does not read."""
 
 _HEAD: Final = b"Content-Type: application/x-ndjson\r\nCache-Control: no-store\r\n" + CORS_HEADERS
 
@@ -33,12 +30,12 @@ class RunLog:
     async def __call__(self, request: HttpRequest) -> HttpResponse:
         run_id = unquote(request.path.removeprefix(PATH).removesuffix(END))
         service = await self._runs.service()
-        frames = await asyncio.to_thread(service.frames, run_id)
-        if frames is None:
+        pieces = await asyncio.to_thread(service.pieces, run_id)
+        if pieces is None:
             raise HttpError(404, f"Run not found: {run_id}")
         left = request.peer.left()
         request.peer.stream(_HEAD)
-        while piece := await asyncio.to_thread(_next_lines, frames):
+        while piece := await asyncio.to_thread(next, pieces, b""):
             if left.done():
                 raise ClientGone
             writing = request.peer.write(piece)
@@ -46,15 +43,3 @@ class RunLog:
             del piece
             await writing
         return HttpResponse(200, b"", b"")
-
-
-def _next_lines(frames: Iterator[bytes]) -> bytes:
-    """So many lines that they reach a slice; nothing after the last."""
-    lines: list[bytes] = []
-    size = 0
-    for frame in frames:
-        lines += (frame, b"\n")
-        size += len(frame) + 1
-        if size >= SLICE_BYTES:
-            break
-    return b"".join(lines)

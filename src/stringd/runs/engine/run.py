@@ -16,6 +16,7 @@ from stringd.runs.guard.budget import RunLimits
 from stringd.runs.guard.guards import RunGuards
 from stringd.runs.mcp.definitions import ServerDefinition
 from stringd.runs.mcp.servers import RunServers
+from stringd.runs.record.frame_pieces import held_pieces
 from stringd.runs.record.resume import Journal
 from stringd.runs.record.store import RunStore
 from stringd.runs.strategy.definition import Strategy
@@ -186,6 +187,11 @@ class Run:
         for number, raw in enumerate(list(self._held or ()), self.seq - len(self._held or ()) + 1):
             if number >= from_seq:
                 yield number, raw
+
+    def pieces(self) -> Iterator[bytes]:
+        """Earlier broadcasts as lines, in pieces that end anywhere; nothing is held between two."""
+        yield from self._store.broadcast_pieces(self.id)
+        yield from held_pieces(list(self._held or ()))
 
     def end(self, status: RunStatus) -> None:
         """Settle the state. Prompts still open are dropped with the task that waits for them."""

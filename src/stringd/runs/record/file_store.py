@@ -26,6 +26,7 @@ from stringd.runs.record.events import (
     encode_event,
     event_name,
 )
+from stringd.runs.record.frame_pieces import kept_pieces
 from stringd.runs.record.views import overview
 from stringd.system.append_files import MAX_OPEN, AppendFiles
 from stringd.system.clock import timestamp
@@ -142,6 +143,9 @@ class FileRunStore:
             number = _number(line)
             if number is not None and number >= from_seq:
                 yield number, line
+
+    def broadcast_pieces(self, run_id: str) -> Iterator[bytes]:
+        return kept_pieces(self._broadcasts(run_id), lambda line: _number(line) is not None)
 
     def surplus(self, keep: int) -> list[str]:
         newest = sorted(self._events.glob("*.jsonl"), key=_changed, reverse=True)

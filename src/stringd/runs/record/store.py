@@ -70,6 +70,10 @@ class RunStore(Protocol):
         """Kept frames from that number on, each with its own; forgotten ones are left out."""
         ...
 
+    def broadcast_pieces(self, run_id: str) -> Iterator[bytes]:
+        """Kept frames as lines, in pieces that end anywhere; nothing is held between two."""
+        ...
+
     def surplus(self, keep: int) -> list[str]:
         """Completed runs past the newest `keep` that still have more than their last frame."""
         ...
