@@ -8,8 +8,8 @@ import pytest
 
 PUBLIC = {
     "stringd": (
-        "Agent AsyncGate AsyncRuns AsyncString Broadcast Cycle Gate Person Sequential String "
-        "__version__ follow read_strategy run run_async tool"
+        "Agent AsyncGate AsyncRuns AsyncString Broadcast Cycle Gate Person Runs Sequential "
+        "String __version__ follow read_strategy run run_async tool"
     ),
     "stringd.library": (
         "Agent Answer Broadcast Cycle FunctionTool Person Prompt RunOptions RunResult Sequential "
@@ -17,10 +17,10 @@ PUBLIC = {
     ),
     "stringd.testing": "CallTool Reply ScriptedModel with_models",
     "stringd.client": (
-        "AsyncGate AsyncRuns AsyncString CommandFailed ExecResult Gate GateClientError Health "
-        "OpenDocument QueueFull QueueTimeout RegisteredUser RequestFailedError "
-        "RequestRefusedError RunFailedError RunHandle RunsError StrangerError StreamIncomplete "
-        "String StringClientError TopicState TransportError UnreachableError"
+        "AsyncGate AsyncRuns AsyncString CommandFailed ExecResult FollowedRun Gate GateClientError "
+        "Health OpenDocument QueueFull QueueTimeout RegisteredUser RequestFailedError "
+        "RequestRefusedError RunFailedError RunHandle Runs RunsError StrangerError "
+        "StreamIncomplete String StringClientError TopicState TransportError UnreachableError"
     ),
     "stringd.extend": (
         "AgentCode CallInfo FlowCode FlowSteps Hooks Registry Tool ToolContext ToolFailure "

@@ -7,7 +7,7 @@ for programs (`from stringd import Agent, Sequential, run`).
 # `string` passes through here, and must start faster than `typing` can be imported.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stringd.client import AsyncGate, AsyncRuns, AsyncString, Gate, String
+    from stringd.client import AsyncGate, AsyncRuns, AsyncString, Gate, Runs, String
     from stringd.library import (
         Agent,
         Broadcast,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_CLIENTS = ("AsyncGate", "AsyncRuns", "AsyncString", "Gate", "String")
+_CLIENTS = ("AsyncGate", "AsyncRuns", "AsyncString", "Gate", "Runs", "String")
 __all__ = [
     "Agent",
     "AsyncGate",
@@ -33,6 +33,7 @@ __all__ = [
     "Cycle",
     "Gate",
     "Person",
+    "Runs",
     "Sequential",
     "String",
     "__version__",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from stringd.client.exec import execute, json_object, parse_events, strip_prefix
 from stringd.client.http import DaemonConnection
+from stringd.client.values import ExecResult
 from stringd.wire.exec import exec_events
 from stringd.wire.result import Result, response_text
 from stringd.wire.topic import parse_topic
@@ -117,3 +118,9 @@ def test_objects_are_written_as_json(fields: dict[str, str]) -> None:
 )
 def test_only_the_first_line_is_stripped(content: str, stripped: str) -> None:
     assert strip_prefix(content) == stripped
+
+
+def test_a_notebook_shows_the_page_or_what_went_wrong() -> None:
+    assert ExecResult(True, None, "# Page\n")._repr_markdown_() == "# Page\n"
+    failed = ExecResult(False, "NOT_FOUND", "ERROR: ```x```")
+    assert failed._repr_markdown_() == "````text\nERROR: ```x```\n````"

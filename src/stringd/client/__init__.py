@@ -1,7 +1,7 @@
 """Clients of the three wires. Names load when they are first used.
 
 `String` and `AsyncString` run commands, `Gate` and `AsyncGate` ask the human for one,
-`AsyncRuns` starts and follows runs.
+`Runs` and `AsyncRuns` start and follow runs.
 """
 
 # `string` passes through here, and must start faster than `typing` can be imported.
@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from stringd.client.async_runs import AsyncRuns, RunFailedError, RunHandle
     from stringd.client.async_string import AsyncString
+    from stringd.client.blocking_runs import FollowedRun, Runs
     from stringd.client.errors import (
         CommandFailed,
         QueueFull,
@@ -29,6 +30,7 @@ __all__ = [
     "AsyncString",
     "CommandFailed",
     "ExecResult",
+    "FollowedRun",
     "Gate",
     "GateClientError",
     "Health",
@@ -40,6 +42,7 @@ __all__ = [
     "RequestRefusedError",
     "RunFailedError",
     "RunHandle",
+    "Runs",
     "RunsError",
     "StrangerError",
     "StreamIncomplete",
@@ -53,6 +56,7 @@ __all__ = [
 _MODULES = {
     "async_runs": ("AsyncRuns", "RunFailedError", "RunHandle"),
     "async_string": ("AsyncString",),
+    "blocking_runs": ("FollowedRun", "Runs"),
     "errors": (
         "CommandFailed",
         "QueueFull",

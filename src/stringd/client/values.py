@@ -1,5 +1,6 @@
 """What the String clients return."""
 
+import re
 from typing import Any, NamedTuple
 
 from stringd.client.errors import command_failure
@@ -32,6 +33,14 @@ class ExecResult(NamedTuple):
     def document(self) -> OpenDocument | None:
         """The document the topic shows now."""
         return None if self.meta is None else _document(self.meta)
+
+    def _repr_markdown_(self) -> str:
+        """What notebooks show: the page itself, or what went wrong as plain text."""
+        if self.ok:
+            return self.content
+        longest = max((len(run) for run in re.findall("`+", self.content)), default=0)
+        fence = "`" * max(3, longest + 1)
+        return f"{fence}text\n{self.content}\n{fence}"
 
     def unwrap(self) -> str:
         """The content. Raises `CommandFailed`, or one of its kinds, when the command failed."""
