@@ -12,6 +12,7 @@ RunServiceError
     ├── StepError
     ├── ModelError
     ├── NotRecordedError   the timeline could not take an event, so what it says is not done
+    ├── RejectedError      a human said no at a step that asks for approval
     └── UnansweredError    nobody answered a prompt in the time the daemon gives
 """
 
@@ -94,6 +95,13 @@ class NotRecordedError(ExecutionError):
             f"Not recorded, so not done: {what} ({self.why}). The run stopped there and can be "
             f"resumed: make room for its timeline, then: stringd runs resume {run_id}"
         )
+
+
+class RejectedError(ExecutionError):
+    code = "REJECTED"
+
+    def __init__(self, step: str, reason: str) -> None:
+        super().__init__(f'Not approved at "{step}"{": " if reason else ""}{reason}')
 
 
 class UnansweredError(ExecutionError):

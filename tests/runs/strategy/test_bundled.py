@@ -4,7 +4,7 @@ import pytest
 
 from stringd.runs.strategy.files import BUNDLED
 from stringd.runs.strategy.source import read_source
-from tests.runs.support import RunsServer, Watcher
+from tests.runs.support import TERMINAL, RunsServer, Watcher
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,14 @@ def test_there_is_one_for_each_usual_job() -> None:
 async def test_it_runs_on_demo_without_an_unused_agent(
     server: RunsServer, watcher: Watcher, name: str
 ) -> None:
-    seen = await watcher.run(BUNDLED / name / f"{name}.yaml", "make it faster")
+    path = str(BUNDLED / name / f"{name}.yaml")
+    await watcher.ask("prepare_run", runId="r", strategyPath=path)
+    await watcher.send("start_run", runId="r", input="make it faster")
+    seen = await watcher.until("request_question", *TERMINAL)
+    while seen[-1]["type"] == "request_question":
+        asked = seen[-1]["requestId"]
+        await watcher.send("question_response", runId="r", questionRequestId=asked, response="yes")
+        seen += await watcher.until("request_question", *TERMINAL)
     assert seen[-1]["type"] == "strategy_completed", seen[-1]
     assert f"stringd run {name} --model" in seen[-1]["result"]
     spoke = {each["agentName"] for each in seen if each["type"] == "agent_output"}

@@ -34,6 +34,8 @@ def flow_node(raw: dict[str, Any]) -> Node:
     """The tree of a `flowTree`."""
     if "agent" in raw:
         return Node(raw["agent"], "agent")
+    if "steps" not in raw:
+        return Node(raw.get("name", "approve"), "approve")
     children = [flow_node(step) for step in raw["steps"]]
     if "observer" in raw:
         children.append(Node(raw["observer"], "observer"))

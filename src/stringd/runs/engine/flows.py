@@ -8,9 +8,10 @@ from typing import Any, Final, Protocol
 
 from stringd.runs.agents.extensions import CustomType
 from stringd.runs.agents.hooks import Hooks
-from stringd.runs.errors import StepError
+from stringd.runs.errors import RejectedError, StepError
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.definition import MatchMode
+from stringd.wire.runs.approvals import StepApproval
 from stringd.wire.runs.types import AgentCallResult, Usage
 
 
@@ -67,6 +68,8 @@ class FlowStage(Protocol):
     def flow_code(self, type_: str) -> CustomType: ...
 
     async def call_agent(self, name: str, message: str, path: str) -> AgentCallResult: ...
+
+    async def approval(self, name: str, text: str, message: str, path: str) -> StepApproval: ...
 
     async def completed_step(self, step: d.Step, path: str) -> AgentCallResult | None: ...
 
@@ -129,12 +132,23 @@ class FlowRunner:
             for hook in hooks.alter_message_before_cycle:
                 current = await hook(flow.name, current)
             current = await self._in_order(current, f"c{number}.")
+            agreed = True
             if flow.observer is not None:
                 path = f"{self._prefix}c{number}.observer"
                 verdict = await self._stage.call_agent(flow.observer, current, path)
-                if breaks(verdict.text, flow.signals, flow.match):
+                agreed = breaks(verdict.text, flow.signals, flow.match)
+                if agreed and flow.approve is None:
                     return current
-                current = verdict.text
+                if not agreed:
+                    current = verdict.text
+            if flow.approve is not None and agreed:
+                path = f"{self._prefix}c{number}.approve"
+                said = await self._stage.approval(flow.name, flow.approve, current, path)
+                if said.verdict != "no":
+                    return said.text if said.verdict == "edit" else current
+                if number == flow.cycles:
+                    raise RejectedError(flow.name, said.text)
+                current = said.text
             for hook in hooks.alter_message_after_cycle:
                 current = await hook(flow.name, current)
         return current
@@ -168,7 +182,17 @@ class FlowRunner:
     async def _execute(self, step: d.Step, path: str, message: str) -> AgentCallResult:
         if isinstance(step, d.AgentStep):
             return await self._stage.call_agent(step.agent, message, path)
+        if isinstance(step, d.ApproveStep):
+            return await self._approved(step, path, message)
         return await FlowRunner(step, self._stage, f"{path}/", entry=False).run(message)
+
+    async def _approved(self, step: d.ApproveStep, path: str, message: str) -> AgentCallResult:
+        """The message, or what the human wants instead of it. Raises `RejectedError`."""
+        said = await self._stage.approval(step.name, step.text, message, path)
+        if said.verdict == "no":
+            raise RejectedError(step.name, said.text)
+        text = said.text if said.verdict == "edit" else message
+        return AgentCallResult(text=text, usage=Usage(), finish_reason="stop")
 
     async def side_call(self, name: str, message: str, path: str) -> AgentCallResult:
         """Call an agent that is not a step of this flow."""

@@ -5,6 +5,7 @@ when it has been answered since.
 """
 
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -19,9 +20,10 @@ from stringd.runs.guard.errors import Denied
 from stringd.runs.guard.permissions import PermissionRequest, Verdicts
 from stringd.runs.record.events import DecidedBy, PermissionDecided, PromptAsked, PromptKind
 from stringd.runs.record.recorder import Recorder
-from stringd.runs.record.resume import Journal
+from stringd.runs.record.resume import Journal, approval_key, is_approval
 from stringd.system.clock import timestamp
 from stringd.wire.runs import messages
+from stringd.wire.runs.approvals import TOOL_NAME, StepApproval, approval_question, read_approval
 from stringd.wire.runs.types import PolicyName
 
 
@@ -74,6 +76,21 @@ class Human:
         if call is None:
             return await send(str(uuid4()))
         return await self._ask(call.prompt_key(), "question", agent_name, question, send)
+
+    async def approval(self, name: str, text: str, message: str, path: str) -> StepApproval:
+        """What the human decides at a step of the flow. Raises `UnansweredError`."""
+        for number in count(1):
+            question = approval_question(text, message, again=number > 1)
+
+            async def send(request_id: str, question: str = question) -> str:
+                prompt = _approval(self._run.id, request_id, name, question)
+                return await self._run.ask(prompt, self._seconds)
+
+            key = approval_key(path, number)
+            said = read_approval(await self._ask(key, "question", name, question, send))
+            if said is not None:
+                return said
+        raise AssertionError("unreachable")
 
     def verdicts(self) -> Verdicts:
         """How tools of the run come to a yes or a no."""
@@ -142,6 +159,16 @@ def _request(run_id: str, request_id: str, wish: PermissionRequest) -> messages.
     )
 
 
+def _approval(run_id: str, request_id: str, name: str, question: str) -> messages.RequestQuestion:
+    return messages.RequestQuestion(
+        run_id=run_id,
+        request_id=request_id,
+        agent_name=name,
+        tool_name=TOOL_NAME,
+        question=question,
+    )
+
+
 def decided(
     wish: PermissionRequest, decision: str, by: DecidedBy, reason: str = ""
 ) -> PermissionDecided:
@@ -163,6 +190,8 @@ def prompt_of(run_id: str, asked: PromptAsked) -> Prompt:
     agent = asked.agent_name
     if asked.kind == "permission":
         return _request(run_id, asked.request_id, asked_for(asked))
+    if is_approval(asked.key):
+        return _approval(run_id, asked.request_id, agent, asked.about)
     if asked.kind == "question":
         return messages.RequestQuestion(
             run_id=run_id, request_id=asked.request_id, agent_name=agent, question=asked.about

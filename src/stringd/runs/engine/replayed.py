@@ -5,6 +5,7 @@ from stringd.runs.agents.hooks import Hooks
 from stringd.runs.engine.flows import run_entry
 from stringd.runs.record.resume import Journal
 from stringd.runs.strategy import definition as d
+from stringd.wire.runs.approvals import StepApproval
 from stringd.wire.runs.types import AgentCallResult
 
 
@@ -31,6 +32,12 @@ class _ReplayedStage:
         return AgentCallResult(
             text=record.text, usage=record.usage, finish_reason=record.finish_reason
         )
+
+    async def approval(self, _name: str, _text: str, _message: str, path: str) -> StepApproval:
+        said = self._journal.approval(path)
+        if said is None:
+            raise _NotKeptError
+        return said
 
     async def completed_step(self, step: d.Step, path: str) -> AgentCallResult | None:
         return self._journal.step(step.name, path)

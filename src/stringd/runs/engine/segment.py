@@ -32,6 +32,7 @@ from stringd.runs.tools.sandbox import RunSandbox, narrowest
 from stringd.runs.tools.trash import Trash
 from stringd.system.sandbox import Level
 from stringd.wire.runs import messages
+from stringd.wire.runs.approvals import StepApproval
 from stringd.wire.runs.stream import AgentStreamEvent, Text
 from stringd.wire.runs.types import (
     AgentCallResult,
@@ -155,6 +156,9 @@ class Segment:
         result = await (agent.call(message, path) if done is None else agent.replayed(done))
         self.usage += result.usage
         return result
+
+    async def approval(self, name: str, text: str, message: str, path: str) -> StepApproval:
+        return await self._human.approval(name, text, message, path)
 
     async def completed_step(self, step: d.Step, path: str) -> AgentCallResult | None:
         done = self._journal.step(step.name, path)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple
 
 from stringd.runs.record.events import (
@@ -19,7 +20,8 @@ from stringd.runs.record.events import (
     ToolStarted,
     ToolWaiting,
 )
-from stringd.wire.runs.types import AgentCallResult, ConversationRecord
+from stringd.wire.runs.approvals import StepApproval, read_approval
+from stringd.wire.runs.types import AgentCallResult, ConversationRecord, ErrorInfo
 
 
 class EarlierPrompt(NamedTuple):
@@ -27,6 +29,20 @@ class EarlierPrompt(NamedTuple):
 
     asked: PromptAsked
     answer: str | None = None
+
+
+def approval_key(path: str, number: int) -> str:
+    """The key of what is asked at a step for approval; the next one when it was not understood."""
+    return f"{path}?approve{number}"
+
+
+def is_approval(key: str) -> bool:
+    return "?approve" in key
+
+
+def _is_no(prompt: EarlierPrompt) -> bool:
+    said = read_approval(prompt.answer or "")
+    return said is not None and said.verdict == "no"
 
 
 @dataclass
@@ -71,13 +87,26 @@ class Unfinished:
             case SteerRecorded(key=str(key), text=text):
                 self.steering.setdefault(key, []).append(text)
             case RunCompleted() if not event.interrupted:
-                # Whoever stopped the run, or let it fail, withdrew what it asked.
-                self.prompts.clear()
+                error = event.error
+                self._withdraw(rejected=isinstance(error, ErrorInfo) and error.code == "REJECTED")
             case AgentCall(path=str(path)):
                 self.turns.pop(path, None)
                 self._forget_prompts(path)
             case _:
                 pass
+
+    def _withdraw(self, *, rejected: bool) -> None:
+        """Whoever stopped the run, or let it fail, withdrew what it asked.
+
+        What was decided at a step stays decided; a no that ended the run is asked about again.
+        """
+        decided = {
+            key: each
+            for key, each in self.prompts.items()
+            if is_approval(key) and each.answer is not None
+        }
+        noes = [key for key, each in decided.items() if _is_no(each)] if rejected else []
+        self.prompts = {key: each for key, each in decided.items() if key not in noes[-1:]}
 
     def _forget_prompts(self, place: str) -> None:
         """What was asked there has had its effect."""
@@ -140,6 +169,17 @@ class Journal:
         """What an interrupted segment asked there, if it was about the very same thing."""
         before = self.unfinished.prompts.get(key)
         return before if before is not None and before.asked.about == about else None
+
+    def approval(self, path: str) -> StepApproval | None:
+        """What the human decided at this place, when they did."""
+        for number in count(1):
+            asked = self.unfinished.prompts.get(approval_key(path, number))
+            if asked is None or asked.answer is None:
+                return None
+            said = read_approval(asked.answer)
+            if said is not None:
+                return said
+        return None
 
     @property
     def unanswered(self) -> list[PromptAsked]:

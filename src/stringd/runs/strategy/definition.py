@@ -79,6 +79,14 @@ class AgentStep:
 
 
 @dataclass(frozen=True)
+class ApproveStep:
+    """A human reads `text` and what came so far, and says yes, no, or what to use instead."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class SequentialFlow:
     name: str
     steps: tuple["Step", ...]
@@ -86,7 +94,10 @@ class SequentialFlow:
 
 @dataclass(frozen=True)
 class CycleFlow:
-    """`cycles` is None when it runs until a signal or a stop."""
+    """`cycles` is None when it runs until a signal or a stop.
+
+    `approve` is what a human is asked before it may end.
+    """
 
     name: str
     steps: tuple["Step", ...]
@@ -94,6 +105,7 @@ class CycleFlow:
     observer: str | None = None
     signals: tuple[str, ...] = ("end cycle", "stop", "done")
     match: MatchMode = "substring"
+    approve: str | None = None
 
 
 @dataclass(frozen=True)
@@ -115,14 +127,14 @@ class CustomFlow:
 
 
 FlowDefinition = SequentialFlow | CycleFlow | BroadcastFlow | CustomFlow
-Step = AgentStep | FlowDefinition
+Step = AgentStep | ApproveStep | FlowDefinition
 
 
 def flows_within(flow: FlowDefinition) -> Iterator[FlowDefinition]:
     """The flow itself and every flow nested in it, outermost first."""
     yield flow
     for step in flow.steps:
-        if not isinstance(step, AgentStep):
+        if not isinstance(step, AgentStep | ApproveStep):
             yield from flows_within(step)
 
 

@@ -200,7 +200,11 @@ def _retention(raw: Mapping[str, Any]) -> d.RetentionRule:
 
 
 def _step(raw: Mapping[str, Any]) -> d.Step:
-    return d.AgentStep(raw["agent"]) if "agent" in raw else flow_of(raw)
+    if "agent" in raw:
+        return d.AgentStep(raw["agent"])
+    if "approve" in raw and "type" not in raw:
+        return d.ApproveStep(raw.get("name", "approve"), raw["approve"])
+    return flow_of(raw)
 
 
 def flow_of(raw: Mapping[str, Any]) -> d.FlowDefinition:
@@ -226,6 +230,7 @@ def _cycle(raw: Mapping[str, Any], name: str, steps: tuple[d.Step, ...]) -> d.Cy
         observer=raw.get("observer"),
         signals=tuple(raw.get("breakCycleSignals", d.CycleFlow.signals)),
         match=raw.get("breakCycleSignalMatch", d.CycleFlow.match),
+        approve=raw.get("approve"),
     )
 
 

@@ -119,6 +119,7 @@ def _meant_agent(value: object) -> int:
 AGENT: Final = Either((_user_agent, _llm_agent, _custom_agent), _meant_agent)
 
 _agent_step = Fields({"agent": _text}, {"description": _text})
+_approve_step = Fields({"approve": _filled}, {"name": _filled, "description": _text})
 
 
 def _flow(type_: Shape, **extra: Shape) -> Fields:
@@ -136,6 +137,7 @@ _FLOWS: Final = (
         observer=_text,
         breakCycleSignals=Items(_filled, filled=True),
         breakCycleSignalMatch=OneOf(MATCH_MODES),
+        approve=_filled,
     ),
     _flow(Literal("broadcast"), separator=_text, parallel=Flag()),
     _flow(
@@ -157,11 +159,13 @@ def _meant_flow(value: object) -> int:
 def _meant_step(value: object) -> int:
     if not isinstance(value, dict) or "agent" in value:
         return 0
-    return 1 + _meant_flow(value)
+    if "approve" in value and "type" not in value:
+        return 1
+    return 2 + _meant_flow(value)
 
 
 FLOW: Final[Shape] = Either(_FLOWS, _meant_flow)
-STEP: Final[Shape] = Either((_agent_step, *_FLOWS), _meant_step)
+STEP: Final[Shape] = Either((_agent_step, _approve_step, *_FLOWS), _meant_step)
 
 STRATEGY: Final = Fields(
     {"name": _filled, "version": _filled, "agents": Entries(AGENT), "flow": FLOW},

@@ -22,6 +22,10 @@ export function nodes(model) {
       rows.push(row(model, String(node.agent), "", level));
       return;
     }
+    if (node.approve !== undefined && !node.type) {
+      rows.push(row(model, String(node.name ?? "approve"), "you decide", level));
+      return;
+    }
     const at = rows.length;
     rows.push({ name: String(node.name ?? ""), note: NOTES[node.type] ?? String(node.type ?? ""), level, agent: false, state: "next", from: 0, to: null, tokens: 0 });
     const children = node.steps ?? node.agents ?? [];
