@@ -1,7 +1,8 @@
 """Renew the page's vendored modules from the npm registry: `make vendor`.
 
 Each file is copied as published, but for the names of modules it imports (a browser needs their
-addresses, and the page's policy allows no import map) and its source map. `manifest.json` says
+addresses, and the page's policy allows no import map), its source map, and style attributes that
+are written as text, which the policy forbids. `manifest.json` says
 where each came from; a test compares every file with it.
 """
 
@@ -36,6 +37,8 @@ MODULES: Final = (
     Module("marked", "lib/marked.esm.js", "marked.js"),
     Module("dompurify", "dist/purify.es.mjs", "purify.js"),
     Module("ansi_up", "ansi_up.js", "ansi_up.js"),
+    Module("@xterm/xterm", "lib/xterm.mjs", "xterm.js"),
+    Module("@xterm/xterm", "css/xterm.css", "xterm.css"),
 )
 _ADDRESSES: Final = {
     "preact": "./preact.js",
@@ -43,6 +46,9 @@ _ADDRESSES: Final = {
     "@preact/signals-core": "./signals-core.js",
 }
 _IMPORT: Final = re.compile(r"""(from\s*)(["'])([^"']+)\2""")
+_STYLE: Final = re.compile(
+    r"""(\w+)\.setAttribute\("style",`\$\{\1\.getAttribute\("style"\)\|\|""\}\$\{(\w+)\};`\)"""
+)
 _SOURCE_MAP: Final = re.compile(
     r"^(?://# sourceMappingURL=.*|/\*# sourceMappingURL=.*\*/)\n?", re.MULTILINE
 )
@@ -97,6 +103,7 @@ def _for_browsers(text: str) -> str:
     def addressed(found: re.Match[str]) -> str:
         return f"{found[1]}{found[2]}{_ADDRESSES.get(found[3], found[3])}{found[2]}"
 
+    text = _STYLE.sub(r'\1.style.cssText+=\2+";"', text)
     return _SOURCE_MAP.sub("", _IMPORT.sub(addressed, text))
 
 

@@ -57,6 +57,9 @@ def hostile(world: World) -> World:
     world.user.exec(f"/open './{page.name}'", "file:hostile")
     (world.daemon.home / "printed.txt").write_text(CORPUS, "utf-8")
     world.user.exec("cat printed.txt", "bash:hostile")
+    # The last one clears the screen.
+    (world.daemon.home / "drawn.txt").write_text("\n\n".join(PAYLOADS[:-1]), "utf-8")
+    world.user.exec("//screen 80x24 cat drawn.txt; read x", "bash:drawn")
     world.user.exec(f"/nonsense {ONE_LINE}", "file:other")
     log = AuditLog(Path(world.daemon.data_dir) / AUDIT_LOG)
     asked = {"id": PAYLOADS[1], "session": PAYLOADS[2], "reason": CORPUS, "privileged": True}
@@ -73,6 +76,7 @@ VIEWS = (
     "topics",
     "topic/default/file:hostile",
     "topic/default/bash:hostile",
+    "topic/default/bash:drawn",
     "events",
     "gate",
     "health",
@@ -85,6 +89,8 @@ def test_nothing_of_it_runs_or_breaks_the_page(page: Page, hostile: World, view:
     page.on("request", lambda asked: leaving.append(asked.url))
     page.goto(f"{hostile.address}{view}")
     expect(page.locator(".live")).to_contain_text("live")
+    if view.endswith(":drawn"):
+        expect(page.locator(".xterm-rows")).to_contain_text("constructor.constructor")
     for opener in page.locator(".waiting .what > button, .fold[aria-expanded=false]").all():
         opener.click()
     strange = [each for each in leaving if not each.startswith(hostile.address.partition("/ui")[0])]
@@ -92,7 +98,8 @@ def test_nothing_of_it_runs_or_breaks_the_page(page: Page, hostile: World, view:
     assert "owned" not in page.title()
     shape = page.evaluate(
         """() => JSON.stringify({
-          scripts: document.querySelectorAll("main :is(script, iframe, style, base)").length,
+          scripts: document.querySelectorAll(
+            "main :is(script, iframe, base), main style:not(.xterm style)").length,
           handlers: [...document.querySelectorAll("main *")].filter((each) =>
             [...each.attributes].some((one) => one.name.startsWith("on"))).length,
           links: [...document.querySelectorAll("main a[href]")].filter((each) =>

@@ -38,11 +38,24 @@ def test_every_view_is_the_same_document(daemon: Daemon, path: str) -> None:
 @pytest.mark.parametrize("path", ["/ui/", "/ui/static/js/main.js", "/ui/static/css/base.css"])
 def test_nothing_foreign_runs_in_it_and_nobody_frames_it(daemon: Daemon, path: str) -> None:
     headers = request(daemon.port, "GET", path).headers
-    assert headers["Content-Security-Policy"] == POLICY
+    policy = re.sub(r" 'nonce-[\w-]{20,}'", "", headers["Content-Security-Policy"])
+    assert policy == POLICY
     assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert "Access-Control-Allow-Origin" not in headers
     assert "Set-Cookie" not in headers
+
+
+def test_what_lets_scripts_add_styles_is_new_with_each_answer(daemon: Daemon) -> None:
+    nonces = set()
+    for _ in range(2):
+        answer = request(daemon.port, "GET", "/ui/")
+        [nonce] = re.findall(rb'name="style-nonce" content="([^"]+)"', answer.body)
+        policy = answer.headers["Content-Security-Policy"]
+        assert f"style-src 'self' 'nonce-{nonce.decode()}';" in policy
+        assert answer.headers["Cache-Control"] == "no-store"
+        nonces.add(nonce)
+    assert len(nonces) == 2
 
 
 @pytest.mark.parametrize("name", list(files()))

@@ -33,6 +33,7 @@ from stringd.server.http.messages import (
 from stringd.server.page_files import PREFIX, PageFiles, to_page, wants_page
 from stringd.server.pages import refused_page
 from stringd.server.runs import RunsEndpoint
+from stringd.server.topic_input import TopicInputEndpoint
 from stringd.server.topic_output import TopicOutputEndpoint
 from stringd.server.turns import TopicTurns
 from stringd.server.webhook import PATH, SUFFIX, WebhookEndpoints
@@ -116,6 +117,7 @@ class App:
         self._page = PageFiles()
         self._run_log = run_log.RunLog(self.runs)
         self._topic_view = topic_view.TopicViewEndpoint(self.runtime, self.watch.topics)
+        self._topic_input = TopicInputEndpoint(self.runtime)
         self._topic_output = TopicOutputEndpoint(self.runtime, self.watch.feed)
         self._mcp = mcp.McpEndpoint(self.runtime, turns, self.runs, settings.mcp_hold)
 
@@ -230,6 +232,8 @@ class App:
         if request.method == "GET" and request.path.startswith(topic_view.PATH):
             is_output = request.path.endswith(topic_view.OUTPUT)
             return self._topic_output if is_output else self._topic_view
+        if request.method == "POST" and _is_topic_input(request.path):
+            return self._topic_input
         if request.method == "GET" and _is_run_log(request.path):
             return self._run_log
         if (request.method, request.path) in _TO_PAGE and wants_page(request):
@@ -281,6 +285,10 @@ def _run_ports(runtime: Runtime, turns: TopicTurns) -> "DaemonPorts":
     from stringd.server.run_ports import run_ports  # with the runs room, after the first answer
 
     return run_ports(runtime, turns)
+
+
+def _is_topic_input(path: str) -> bool:
+    return path.startswith(topic_view.PATH) and path.endswith(topic_view.INPUT)
 
 
 def _is_run_log(path: str) -> bool:

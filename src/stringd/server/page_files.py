@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import mimetypes
+import secrets
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -17,8 +18,11 @@ POLICY: Final = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types dompurify"
 )
+STYLES: Final = "style-src 'self'"
+NONCE: Final = b"NONCE"
+"""Where the document holds what lets its own scripts add styles: new with each answer."""
+_POLICY: Final = f"Content-Security-Policy: {POLICY}\r\n".encode("ascii")
 _SAFETY: Final = (
-    f"Content-Security-Policy: {POLICY}\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n"
     "Referrer-Policy: no-referrer\r\n"
@@ -49,8 +53,18 @@ class PageFiles:
         if request.method not in ("GET", "HEAD"):
             raise HttpError(405, f"{request.path} can only be read")
         if not request.path.startswith(ASSETS):
-            return self._answer(request, "index.html")
+            return self._document(request)
         return self._answer(request, request.path.removeprefix(ASSETS))
+
+    def _document(self, request: HttpRequest) -> HttpResponse:
+        found = self._find("index.html")
+        if found is None:
+            raise HttpError(404, f"Not found: {request.method} {request.path}")
+        nonce = secrets.token_urlsafe(16)
+        allowed = f"{STYLES} 'nonce-{nonce}'".encode("ascii")
+        head = b"Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\n"
+        head += _POLICY.replace(STYLES.encode("ascii"), allowed) + _SAFETY
+        return HttpResponse(200, head, found.data.replace(NONCE, nonce.encode("ascii")))
 
     def _answer(self, request: HttpRequest, name: str) -> HttpResponse:
         found = self._find(name)
@@ -59,7 +73,7 @@ class PageFiles:
         head = b"Content-Type: %b; charset=utf-8\r\nCache-Control: no-cache\r\nETag: %b\r\n%b" % (
             found.type.encode("ascii"),
             found.tag,
-            _SAFETY,
+            _POLICY + _SAFETY,
         )
         if request.headers.get(b"if-none-match") == found.tag:
             return HttpResponse(304, head, b"")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/topics/"
 OUTPUT: Final = "/output"
+INPUT: Final = "/input"
 SHOWN_CHARACTERS: Final = 400_000
 OUTLINE_ENTRIES: Final = 500
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from stringd.wire.exec import encodable
 
@@ -20,12 +20,20 @@ class TerminalBegan(TerminalEvent, tag="began"):
     directory: str
     by: str
     ts: str
+    screen: tuple[int, int] | UnsetType = UNSET
+    """Columns and rows of the screen it draws on, where it was given one."""
 
 
 class Printed(TerminalEvent, tag="printed"):
     """Text as it reached the terminal, escape sequences included."""
 
     text: str
+
+
+class Resized(TerminalEvent, tag="resized"):
+    """The screen has another size."""
+
+    screen: tuple[int, int]
 
 
 class TerminalEnded(TerminalEvent, tag="ended"):
@@ -45,7 +53,7 @@ class Cleared(TerminalEvent, tag="cleared"):
     """The topic was closed: what was shown before is gone."""
 
 
-ShownEvent = TerminalBegan | Printed | TerminalEnded | Missed | Cleared
+ShownEvent = TerminalBegan | Printed | Resized | TerminalEnded | Missed | Cleared
 
 _encode: Final = msgspec.json.Encoder().encode
 

@@ -4,9 +4,11 @@ import { AnsiUp } from "../vendor/ansi_up.js";
 /**
  * @typedef {{ text: string, name: string }} Piece
  * @typedef {{ id: number, pieces: Piece[] }} Line
- * @typedef {{ number: number, text: string, directory: string, by: string, at: number, status: number | null, ms: number, lines: Line[], lost: boolean, version: number }} Command
+ * `screen` is the size of what a command draws on; `drawn` is what it printed and each new size there, `forgotten` how many of them are no longer kept.
+ * @typedef {{ number: number, text: string, directory: string, by: string, at: number, status: number | null, ms: number, lines: Line[], lost: boolean, version: number, screen: [number, number] | null, drawn: (string | [number, number])[], forgotten: number }} Command
  */
 
+const KEPT_PIECES = 2_000;
 const KEPT_LINES = 3_000;
 const KEPT_COMMANDS = 200;
 const LONGEST_LINE = 4_000;
@@ -40,14 +42,17 @@ export class Terminal {
       case "began":
         this.#parser = new AnsiUp();
         this.#rewrites = false;
-        this.#add({ number: event.number, text: event.text, directory: event.directory, by: event.by, at: Date.parse(event.ts) });
+        this.#add({ number: event.number, text: event.text, directory: event.directory, by: event.by, at: Date.parse(event.ts), screen: event.screen ?? null });
+        break;
+      case "resized":
+        this.#draw(event.screen);
         break;
       case "printed":
         this.#print(event.text);
         break;
       case "ended": {
         const command = this.commands.findLast((each) => each.number === event.number);
-        if (command) Object.assign(command, { status: event.status, ms: event.ms, version: this.version });
+        if (command) Object.assign(command, { status: event.status, ms: event.ms, version: this.version, drawn: [] });
         break;
       }
       case "missed": {
@@ -64,7 +69,7 @@ export class Terminal {
 
   /** @param {Partial<Command>} of */
   #add(of) {
-    const made = { number: 0, text: "", directory: "", by: "", at: 0, status: null, ms: 0, lines: [], lost: false, version: this.version, ...of };
+    const made = { number: 0, text: "", directory: "", by: "", at: 0, status: null, ms: 0, lines: [], lost: false, version: this.version, screen: null, drawn: [], forgotten: 0, ...of };
     this.commands.push(made);
     if (this.commands.length > KEPT_COMMANDS) this.commands.shift();
     return made;
@@ -76,6 +81,7 @@ export class Terminal {
     const last = this.commands.at(-1);
     const command = last && (last.status === null || last.number === 0) ? last : this.#add({});
     command.version = this.version;
+    if (command.screen) return this.#draw(text);
     this.#parser.append_buffer(text.replace(TITLES, "").replace(UNSHOWN, ""));
     for (;;) {
       const packet = this.#parser.get_next_packet();
@@ -85,6 +91,18 @@ export class Terminal {
     }
     if (command.lines.length > KEPT_LINES) {
       command.lines.splice(0, command.lines.length - KEPT_LINES);
+      command.lost = true;
+    }
+  }
+
+  /** @param {string | [number, number]} piece */
+  #draw(piece) {
+    const command = this.running;
+    if (!command?.screen) return;
+    command.drawn.push(piece);
+    if (Array.isArray(piece)) command.screen = piece;
+    if (command.drawn.length > KEPT_PIECES) {
+      command.forgotten += command.drawn.splice(0, KEPT_PIECES / 2).length;
       command.lost = true;
     }
   }

@@ -86,7 +86,7 @@ export function useTerminal(user, topic, changed) {
     const open = () => {
       terminal.current = new Terminal();
       source = new EventSource(`${topicAddress(user, topic)}/output`);
-      for (const kind of ["began", "printed", "ended", "missed", "cleared"]) source.addEventListener(kind, take);
+      for (const kind of ["began", "printed", "resized", "ended", "missed", "cleared"]) source.addEventListener(kind, take);
       source.onerror = () => {
         // A browser gives up after an answer that is not a stream: the topic may come back.
         if (source?.readyState === EventSource.CLOSED && !ended) timer = setTimeout(open, RETRY_MS);

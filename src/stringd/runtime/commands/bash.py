@@ -29,6 +29,7 @@ from stringd.runtime.shell.keys import key_bytes
 from stringd.runtime.shell.output import USAGE, excerpt
 from stringd.runtime.shell.reply import ShellReply
 from stringd.runtime.shell.shell import Shell
+from stringd.runtime.shell.terminal import ScreenSize
 from stringd.runtime.shell.walls import ShellWalls
 from stringd.runtime.topics.call import Caller
 from stringd.system.sandbox import Level, Nothing, find_available
@@ -45,6 +46,7 @@ TIMEOUT_VARIABLE: Final = "_timeout"
 """How many seconds commands of a topic may run, where it asked for more or less than usual."""
 DEFAULT_WAIT_SECONDS: Final = 30.0
 MAX_WAIT_SECONDS: Final = 3600.0
+_SIZE: Final = re.compile(r"(\d{1,4})x(\d{1,4})")
 _META: Final = re.compile(r"//(?P<name>\S*)[ \t]?(?P<rest>.*)", re.DOTALL)
 HELP: Final = (
     ("<text>", "Run it in this topic's shell; several lines are one sequence"),
@@ -56,6 +58,7 @@ HELP: Final = (
     ("//key <key> ...", "Press keys: ctrl-c, ctrl-d, enter, tab, escape, up, f1, q, ..."),
     ("//wait [seconds]", f"Wait longer for the running command ({DEFAULT_WAIT_SECONDS:g})"),
     ("//timeout [20m]", "How long this and later commands may run; with a command, that one alone"),
+    ("//screen <size> <command>", "Run a program that draws, on a screen of 100x30 or so"),
     ("//kill", "End the running command"),
     ("//output [range]", "Read the last output: 100-200, -50, bytes 0-4096, background"),
 )
@@ -148,15 +151,16 @@ def attend(session: "Session") -> float | None:
     return shell.attend() if isinstance(shell, Shell) else None
 
 
-async def run(call: BashCall) -> Result:
+async def run(call: BashCall, screen: ScreenSize | None = None) -> Result:
     """Plain text: the shell's input. The first one starts the shell."""
     await call.permitted()
     shell = call.shell
     if shell is not None and shell.usable:
-        return reply_result(await shell.run(call.text, call.limit, by=call.client))
+        return reply_result(await shell.run(call.text, call.limit, call.client, screen))
     restarted = shell is None and call.session.had_shell
     await call.session.release()
-    reply = await (await _fresh_shell(call)).run(call.text, call.limit, by=call.client)
+    fresh = await _fresh_shell(call)
+    reply = await fresh.run(call.text, call.limit, call.client, screen)
     if restarted:
         reply = reply._replace(notes=(*reply.notes, wording.restarted()))
     elif shell is not None and not shell.end_told:
@@ -259,6 +263,18 @@ async def timeout(call: BashCall) -> Result:
     return Result.done(f"timeout: {shown_duration(seconds)} for commands of this topic{now}.")
 
 
+async def screen(call: BashCall) -> Result:
+    """Run a command that may draw: an editor, a pager, a monitor."""
+    given, _, command = call.text.strip().replace("\n", " \n", 1).partition(" ")
+    found = _SIZE.fullmatch(given)
+    size = ScreenSize(int(found[1]), int(found[2])) if found else None
+    if size is None or not size.possible or not command.strip():
+        raise CommandError(
+            "INVALID_PAYLOAD", "Usage: //screen <columns>x<rows> <command>, such as 100x30 top"
+        )
+    return await run(call._replace(text=command.strip("\n")), size)
+
+
 async def kill(call: BashCall) -> Result:
     shell = call.shell
     if shell is None or not shell.busy:
@@ -296,6 +312,7 @@ META_COMMANDS: Final[dict[str, MetaCommand]] = {
     "key": MetaCommand(key, "always"),
     "wait": MetaCommand(wait),
     "timeout": MetaCommand(timeout, "without a command"),
+    "screen": MetaCommand(screen),
     "kill": MetaCommand(kill, "always"),
     "output": MetaCommand(output),
 }

@@ -47,6 +47,11 @@ def command_lines(number: int, text: str, terminal: str, status: int = 0) -> byt
     return (_recall(status) + line).encode(errors="replace") + report_line(number)
 
 
+DRAW: Final = b"_STRINGD_TERM=${TERM-}\nTERM=xterm-256color\n"
+"""Lets programs draw on a screen, until `PLAIN`."""
+PLAIN: Final = b"TERM=$_STRINGD_TERM\n\\builtin unset _STRINGD_TERM\n"
+
+
 def report_line(number: int) -> bytes:
     """Asks for a report as soon as the shell is at its prompt."""
     return f'\\builtin printf "%s\\0" {number} "$PIPESTATUS" "${{PWD-}}" >&0\n'.encode()

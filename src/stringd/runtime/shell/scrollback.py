@@ -11,11 +11,14 @@ from time import monotonic
 from typing import Final, NamedTuple
 from uuid import uuid4
 
+from msgspec import UNSET
+
 from stringd.system.clock import timestamp
 from stringd.wire.terminal import (
     Cleared,
     Missed,
     Printed,
+    Resized,
     ShownEvent,
     TerminalBegan,
     TerminalEnded,
@@ -53,14 +56,21 @@ class Scrollback:
         self._decoder = _UTF8("replace")
         self._waiting: list[asyncio.Future[None]] = []
 
-    def began(self, text: str, directory: str, by: str) -> None:
-        """A command was given to the shell."""
+    def began(
+        self, text: str, directory: str, by: str, screen: tuple[int, int] | None = None
+    ) -> None:
+        """A command was given to the shell; it may draw on a `screen`, so many columns and rows."""
         self._commands += 1
         self._began = monotonic()
         self._decoder.reset()
         shown = text if len(text) <= COMMAND_CHARACTERS else f"{text[:COMMAND_CHARACTERS]}…"
         event = TerminalBegan(
-            number=self._commands, text=shown, directory=directory, by=by, ts=timestamp()
+            number=self._commands,
+            text=shown,
+            directory=directory,
+            by=by,
+            ts=timestamp(),
+            screen=screen or UNSET,
         )
         self._running = (self.number + 1, event)
         self._add(event)
@@ -70,6 +80,10 @@ class Scrollback:
         text = self._decoder.decode(data)
         if text:
             self._add(Printed(text=text[-self._limit :]))
+
+    def resized(self, screen: tuple[int, int]) -> None:
+        """The screen of the running command has another size."""
+        self._add(Resized(screen=screen))
 
     def ended(self, status: int, directory: str) -> None:
         """The command that began last is over."""

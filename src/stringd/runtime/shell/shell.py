@@ -15,6 +15,8 @@ from stringd.runtime.shell import wording
 from stringd.runtime.shell.bash import Bash, launch
 from stringd.runtime.shell.command import ShellCommand, ShellLimits
 from stringd.runtime.shell.control import (
+    DRAW,
+    PLAIN,
     SETUP,
     Control,
     ShellReport,
@@ -31,6 +33,7 @@ from stringd.runtime.shell.foreground import Foreground
 from stringd.runtime.shell.output import Background
 from stringd.runtime.shell.reply import ShellEnding, ShellReply
 from stringd.runtime.shell.scrollback import Scrollback
+from stringd.runtime.shell.terminal import ScreenSize
 from stringd.runtime.shell.walls import NO_WALLS, TERMINAL, ShellWalls
 from stringd.system.processes.table import program, working_directory
 from stringd.system.processes.tree import end_tree
@@ -64,6 +67,8 @@ class Shell:
         self.end_told = False
         """Whether a reply has said that the shell ended."""
         self.command: ShellCommand | None = None
+        self.screen: ScreenSize | None = None
+        """What the last command may draw on."""
         self.background = Background()
         self.level = Level.OPEN
         """How far it reaches."""
@@ -148,11 +153,17 @@ class Shell:
             return reported
         return actual
 
-    async def run(self, text: str, limit: float | None = None, by: str = "") -> ShellReply:
+    async def run(
+        self,
+        text: str,
+        limit: float | None = None,
+        by: str = "",
+        screen: ScreenSize | None = None,
+    ) -> ShellReply:
         """Run `text`, which came from `by`, and wait for its end, its silence or its question.
 
-        `limit` replaces the hard limit for this command. Raises `ShellBusyError` while an
-        earlier command lives, `UnusableInputError`.
+        `limit` replaces the hard limit for this command, which may draw on a `screen`. Raises
+        `ShellBusyError` while an earlier command lives, `UnusableInputError`.
         """
         if self.command is not None:
             if self.busy:
@@ -165,8 +176,13 @@ class Shell:
         self._terminal.drain()
         self._terminal.forget_typed()
         command = ShellCommand(self._count, text, self._loop.time(), limit or self._limits.hard)
-        self.command = command
-        self._scrollback.began(text, self._reported_directory, by)
+        if self.screen:
+            lines = PLAIN + lines
+        self.command, self.screen = command, screen
+        if screen is not None:
+            self._terminal.become_screen(screen)
+            lines = DRAW + lines
+        self._scrollback.began(text, self._reported_directory, by, screen)
         await self._control.send(lines)
         return await self._attend(command)
 
@@ -179,6 +195,22 @@ class Shell:
             await command.wait(self._limits.grace)
             return self._reply_beside(command)
         return await self._attend(command)
+
+    def press(self, data: bytes) -> None:
+        """Type into the running command without waiting for what it says.
+
+        Raises `NothingRunningError`.
+        """
+        self._extend(self._running(), self._limits.hard)
+        self._terminal.write(data)
+
+    def resize(self, size: ScreenSize) -> None:
+        """Change the screen of the running command. Raises `NothingRunningError`."""
+        self._running()
+        if self.screen is not None:
+            self.screen = size
+            self._terminal.resize(size)
+            self._scrollback.resized(size)
 
     async def wait(self, seconds: float) -> ShellReply:
         """Wait longer for the last command; its final reply also when it has ended meanwhile.
@@ -267,6 +299,8 @@ class Shell:
     def _finish(self, command: ShellCommand, status: int) -> None:
         if not command.over:
             self._scrollback.ended(status, self._reported_directory)
+            if self.screen is not None:
+                self._terminal.become_plain()
         command.finish(status)
 
     def _lost(self) -> None:

@@ -7,10 +7,12 @@ import struct
 import termios
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 COLUMNS: Final = 200
 ROWS: Final = 24
+SMALLEST: Final = 2
+LARGEST: Final = 1000
 # Reads of one loop turn: a noisy program must not starve everyone else.
 _READS_PER_TURN: Final = 64
 # A terminal hands out about 4 KB at a time.
@@ -19,6 +21,20 @@ _LONGEST_READ: Final = 8192
 _KERNEL_BUFFER: Final = 1024 * 1024
 # A terminal takes about 4 KB of unread input; nobody types this much ahead.
 MAX_UNSENT: Final = 1024 * 1024
+
+
+class ScreenSize(NamedTuple):
+    """Of a screen on which a program draws."""
+
+    columns: int
+    rows: int
+
+    @property
+    def possible(self) -> bool:
+        return all(SMALLEST <= each <= LARGEST for each in self)
+
+
+PLAIN_SIZE: Final = ScreenSize(COLUMNS, ROWS)
 
 
 class ShellTerminal:
@@ -81,6 +97,21 @@ class ShellTerminal:
             return not termios.tcgetattr(self._ours)[3] & termios.ICANON
         return False
 
+    def become_screen(self, size: ScreenSize) -> None:
+        """Behave as a person's terminal does, until `become_plain`."""
+        if self._open:
+            _prepare(self.theirs, size, screen=True)
+
+    def become_plain(self) -> None:
+        """Behave as text for an agent needs it."""
+        if self._open:
+            _prepare(self.theirs)
+
+    def resize(self, size: ScreenSize) -> None:
+        """Change the size; the program that draws hears of it."""
+        if self._open:
+            _set_size(self.theirs, size)
+
     def close(self) -> None:
         if self._open:
             self._open = False
@@ -115,11 +146,21 @@ class ShellTerminal:
             self._loop.remove_writer(self._ours)
 
 
-def _prepare(terminal: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+def _set_size(terminal: int, size: ScreenSize) -> None:
+    packed = struct.pack("HHHH", size.rows, size.columns, 0, 0)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, packed)
+
+
+def _prepare(terminal: int, size: ScreenSize = PLAIN_SIZE, *, screen: bool = False) -> None:
+    _set_size(terminal, size)
     state = termios.tcgetattr(terminal)
-    # Line feeds stay line feeds, and Ctrl-S is a key like any other: nobody is there to resume.
+    # Ctrl-S is a key like any other: nobody is there to resume.
     state[0] &= ~termios.IXON
-    state[1] &= ~termios.ONLCR
-    state[3] &= ~termios.ECHO
+    if screen:
+        state[1] |= termios.ONLCR
+        state[3] |= termios.ECHO
+    else:
+        # Line feeds stay line feeds.
+        state[1] &= ~termios.ONLCR
+        state[3] &= ~termios.ECHO
     termios.tcsetattr(terminal, termios.TCSANOW, state)

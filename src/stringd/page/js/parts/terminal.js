@@ -40,7 +40,7 @@ function Ran({ of: command, home }) {
     ${command.number > 0 && html`<header><code><span class="quiet">${shown(home(command.directory))} $</span> <b>${shown(command.text)}</b></code><span class="quiet"><${Spent} of=${command} status=${command.status} /></span></header>`}
     ${command.number === 0 && html`<header class="quiet">in the background</header>`}
     <pre>${command.lost && html`<span class="quiet">[earlier lines are not kept]${"\n"}</span>`}${head.map(row)}${hidden > 0 && html`<button class="quiet" onClick=${() => setWhole(true)}>[${hidden} lines not shown]</button>${"\n"}`}${tail.map(row)}${live && command.number > 0 && html`<span class="caret" aria-hidden="true"></span>`}</pre>
-    ${!live && html`<p class="exit quiet">exit <span class=${command.status ? "bad" : ""}>${command.status}</span>${lines.length ? "" : ", no output"}</p>`}
+    ${!live && html`<p class="exit quiet">exit <span class=${command.status ? "bad" : ""}>${command.status}</span>${command.screen ? ", drawn on a screen" : lines.length ? "" : ", no output"}</p>`}
   </article>`;
 }
 
@@ -54,15 +54,17 @@ function Spent({ of: command, status }) {
 
 const KEYS = [["Tab", "tab"], ["Esc", "escape"], ["Up", "up"], ["Down", "down"], ["Ctrl-D", "ctrl-d"]];
 
-/** @param {{ busy: boolean, command: string, place: string, send: (line: string) => void, field: any, history: string[] }} props */
-export function TerminalLine({ busy, command, place, send, field, history }) {
+/** @param {{ busy: boolean, command: string, place: string, send: (line: string) => void, run: (line: string, screen: boolean) => void, field: any, history: string[] }} props */
+export function TerminalLine({ busy, command, place, send, run, field, history }) {
   const [line, setLine] = useState("");
   const [at, setAt] = useState(-1);
+  const [drawn, setDrawn] = useState(false);
   /** @param {Event} event */
   const submit = (event) => {
     event.preventDefault();
     if (!busy && !line.trim()) return;
-    send(busy && !line.startsWith("//") ? `//input ${line}` : line);
+    if (busy) send(line.startsWith("//") ? line : `//input ${line}`);
+    else run(line, drawn);
     setLine("");
     setAt(-1);
   };
@@ -82,5 +84,6 @@ export function TerminalLine({ busy, command, place, send, field, history }) {
   return html`<form class="typing" onSubmit=${submit}><label class="quiet mono cut" for="terminal-line">${what}</label>
     <input class="field mono" id="terminal-line" ref=${field} value=${line} autocomplete="off" autocapitalize="off" spellcheck=${false} onInput=${(/** @type {any} */ e) => setLine(e.target.value)} onKeyDown=${press} />
     <button class="button">${busy ? "Send" : "Run"} <kbd>Enter</kbd></button>
+    ${!busy && html`<label class="drawn quiet" title="For programs that draw, such as editors; those that are well known get one by themselves"><input class="check" type="checkbox" checked=${drawn} onChange=${(/** @type {any} */ e) => setDrawn(e.target.checked)} /> on a screen</label>`}
     ${busy && html`<span class="keys">${KEYS.map(([name, key]) => html`<button type="button" class="button" onClick=${() => send(`//key ${key}`)}>${name}</button>`)}</span>`}</form>`;
 }

@@ -1,5 +1,5 @@
 /** A bash topic as a live terminal one can type into. */
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { exec, parts } from "../exec.js";
 import { offer } from "../keys.js";
 import { Mark } from "../parts/mark.js";
@@ -10,6 +10,11 @@ import { clock, now, took } from "../time.js";
 import { useTerminal } from "../topic_watch.js";
 
 const QUIET_MS = 400;
+/** Programs that draw, where a command begins. */
+const DRAWS = /(?:^|[|;&(]\s*)(?:\w+=\S*\s+)*(?:sudo\s+)?(?:vim?|nvim|view|vimdiff|nano|emacs|less|more|top|htop|btop|tmux|screen|mc|tig|watch|lazygit|nnn|ranger)(?=\s|$)/;
+
+/** @type {import("../../vendor/signals.js").Signal<any>} */
+const screenPart = signal(null);
 
 /** @param {{ user: string, topic: string, view: any, refresh: () => void }} props */
 export function Shell({ user, topic, view, refresh }) {
@@ -26,7 +31,7 @@ export function Shell({ user, topic, view, refresh }) {
       const reply = await exec(user, topic, line);
       const said = parts(reply.text);
       // What a command printed is in the terminal; what is about the topic is only in the reply.
-      if (/^\s*\/\/(?!input|key|kill)/.test(line)) setNotice({ text: said.content || said.message, bad: !reply.ok });
+      if (/^\s*\/\/(?!input|key|kill|screen)/.test(line)) setNotice({ text: said.content || said.message, bad: !reply.ok });
       else if (!reply.ok && !/^EXIT_/.test(reply.code ?? "")) setNotice({ text: reply.text, bad: true });
     } catch (error) {
       setNotice({ text: error instanceof Error ? error.message : String(error), bad: true });
@@ -34,15 +39,29 @@ export function Shell({ user, topic, view, refresh }) {
       refresh();
     }
   };
+  const pane = useRef(/** @type {HTMLElement | null} */ (null));
+  /** @param {string} line @param {boolean} drawn */
+  const run = (line, drawn) => {
+    if (line.startsWith("//") || !(drawn || DRAWS.test(line))) return send(line);
+    const room = pane.current?.querySelector(".terminal");
+    const [columns, rows] = [Math.floor(((room?.clientWidth ?? 760) - 32) / 7.9), Math.floor((room?.clientHeight ?? 480) / 16)];
+    return send(`//screen ${Math.max(20, columns)}x${Math.max(5, rows)} ${line}`);
+  };
+  const draws = Boolean(running?.screen);
+  useEffect(() => {
+    if (draws && !screenPart.value) import("../parts/screen.js").then((found) => (screenPart.value = found.Screen));
+  }, [draws]);
   useEffect(() => offer("terminal", [{ key: "i", what: "type into the terminal", run: () => field.current?.focus() }, { key: "`", what: "type into the terminal", run: () => field.current?.focus(), shown: false }]), []);
   const home = (/** @type {string} */ place) => shorter(place, view);
   const history = terminal.commands.filter((each) => each.number > 0).map((each) => each.text);
   return html`<nav class="tabs" aria-label="Parts of the topic">${[["page", "Terminal"], ["more", "Commands"]].map(([key, name]) => html`<button aria-pressed=${tab === key} onClick=${() => setQuery("tab", key === "page" ? null : key ?? null)}>${name}</button>`)}</nav>
-    <section class=${`topic-main tab-${tab}`} aria-label=${shown(topic)}>
+    <section class=${`topic-main tab-${tab}`} ref=${pane} aria-label=${shown(topic)}>
       <${Head} topic=${topic} view=${view} running=${running} busy=${busy} send=${send} home=${home} />
-      <${TerminalText} terminal=${terminal} version=${version} home=${home} />
+      ${draws && screenPart.value
+        ? html`<${screenPart.value} user=${user} topic=${topic} command=${running} version=${version} leave=${() => field.current?.focus()} />`
+        : html`<${TerminalText} terminal=${terminal} version=${version} home=${home} />`}
       ${notice && html`<div class="notice" role=${notice.bad ? "alert" : "status"}><pre class=${notice.bad ? "bad" : ""}>${shown(notice.text)}</pre><button class="button plain" onClick=${() => setNotice(null)}>Close</button></div>`}
-      <${TerminalLine} busy=${busy} command=${running?.text ?? view.shell.command} place=${home(view.shell.directory)} send=${send} field=${field} history=${history} />
+      <${TerminalLine} busy=${busy} command=${running?.text ?? view.shell.command} place=${home(view.shell.directory)} send=${send} run=${run} field=${field} history=${history} />
     </section>
     <aside class=${`topic-side tab-${tab}`} aria-label="The shell"><${Commands} terminal=${terminal} version=${version} /><${Waiting} view=${view} /><${About} view=${view} home=${home} /></aside>`;
 }
