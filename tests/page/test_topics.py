@@ -20,7 +20,8 @@ def draw(*_):
 signal.signal(signal.SIGWINCH, draw)
 before = termios.tcgetattr(0)
 tty.setraw(0)
-os.write(1, b"\\x1b[?1049h\\x1b[2J\\x1b[1;1H\\x1b[38;2;200;10;10mdrawn\\x1b[0m \\x1b[31mred\\x1b[0m")
+os.write(1, b"\\x1b[?1049h\\x1b[2J\\x1b[1;1H")
+os.write(1, b"\\x1b[38;2;200;10;10mdrawn\\x1b[0m \\x1b[31mred\\x1b[0m")
 draw()
 keys = b""
 while not keys.endswith(b"q"):
