@@ -27,9 +27,11 @@ from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line
 from stringd.gate.execute import Executor
 from stringd.gate.listener import Listener
+from stringd.gate.machines import Machines
 from stringd.gate.program import ShownProgram
 from stringd.gate.question import Question
 from stringd.gate.requests import RequestHandler
+from stringd.gate.running import RunningCommands
 from stringd.gate.server import Server
 from stringd.gate.turns import Turns
 from stringd.gate.watch import Watch
@@ -271,6 +273,8 @@ def serving(
     exec_timeout: int = 30,
     sudo: ShownProgram | None = None,
     identify: Callable[[int, int], CallerId] = caller_of,
+    machines: Machines | None = None,
+    running: RunningCommands | None = None,
 ) -> Iterator[Desk]:
     """Serve on a thread until the block ends."""
     if at_liberty:
@@ -289,6 +293,8 @@ def serving(
         log=log.append,
         sudo=None if sudo is None else lambda: sudo,
         identify=identify,
+        machines=machines,
+        running=running,
     )
     server = Server(listener.socket, handler, log.append)
     servers.append(server)

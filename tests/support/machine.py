@@ -17,12 +17,14 @@ PROGRAMS = {
     "node": "nodejs",
     "npm": "npm",
     "setpriv": "util-linux",
+    "sshd": "openssh-server",
     "sudo": "sudo",
     "tmux": "tmux",
     "vi": "vim-tiny",
     "zsh": "zsh",
 }
 """What tests run, and the package it comes in."""
+SYSTEM_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 INSPECTOR_VERSION = "2.12.0"
 INSPECTOR = Path(sys.prefix, f"inspector-{INSPECTOR_VERSION}")
@@ -37,7 +39,7 @@ def main() -> None:
 
 
 def _programs() -> None:
-    missing = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
+    missing = [package for program, package in PROGRAMS.items() if not found(program)]
     if not missing:
         return
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
@@ -50,6 +52,11 @@ def _programs() -> None:
     failed = [package for package in missing if not _quietly(*install, package)]
     if failed:
         print(f"could not install {', '.join(failed)}; the tests that need them will be skipped")
+
+
+def found(program: str) -> str | None:
+    """Where a program is, be it one that only root usually runs."""
+    return shutil.which(program, path=SYSTEM_PATH)
 
 
 def _inspector() -> None:

@@ -35,13 +35,14 @@ keys:
 
 stringd gate audit shows what was asked, decided and run, one line a request;
 stringd gate audit tail|verify|export for more.
+stringd gate hosts keeps the list of other machines that commands may run on.
 """
 _UNSUPPORTED: Final = {
     "--no-confirm-unprivileged": "every command is asked about; that cannot be switched off",
     "--unattended-eligible": "nothing runs unattended; every command is a question here",
     "--pkexec": "privileged commands run through sudo, after a key pressed here",
-    "--host": "questions from other hosts are not supported yet",
-    "--login": "questions from other hosts are not supported yet",
+    "--host": "this gate asks for every machine: stringd gate hosts add NAME USER@ADDRESS",
+    "--login": "this gate asks for every machine: stringd gate hosts add NAME USER@ADDRESS",
 }
 
 
@@ -59,6 +60,10 @@ def main(name: str, argv: Sequence[str]) -> int:
     """Run `stringd gate` or `stringd gate audit`."""
     if argv and argv[0] == "audit":
         return _audit(argv[1:])
+    if argv and argv[0] == "hosts":
+        from stringd.cli.gate_hosts import main as hosts
+
+        return hosts(argv[1:])
     try:
         return _gate(name, argv)
     except SystemExit as done:

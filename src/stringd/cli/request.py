@@ -9,7 +9,7 @@ from typing import Final, TextIO
 from stringd import __version__
 from stringd.client.gate import DEFAULT_TIMEOUT, Gate, GateClientError, host_name
 from stringd.gate.display import render
-from stringd.wire.gate import Blob, Response, ResponseError, Status, encode_response
+from stringd.wire.gate import Blob, RequestAction, Response, ResponseError, Status, encode_response
 
 _HELP: Final = """\
 usage: stringd request [options] [--] COMMAND [ARG ...] ['|' COMMAND [ARG ...]] ...
@@ -21,6 +21,7 @@ options:
   --reason TEXT      shown to the human
   --session NAME     who asks (default stringd-request)
   --env NAME=VALUE   LANG, TZ, HOME, TERM, DEBIAN_FRONTEND or LC_*; may be repeated
+  --host NAME        run it on a machine of `stringd gate hosts`
   --no-privilege     run as the gate's user, not as root
   --forward-agent    let the command use the gate's SSH agent (with --no-privilege)
   --socket PATH      the gate's socket, if not at its usual place
@@ -34,7 +35,12 @@ options:
 The exit code is the last command's (255 if a signal ended it), 1 if it did not run.
 STRINGD_REQUEST_TIMEOUT sets how many seconds to wait for an answer (600).
 """
-_VALUES: Final = {"--reason": "reason", "--session": "session", "--socket": "socket"}
+_VALUES: Final = {
+    "--reason": "reason",
+    "--session": "session",
+    "--socket": "socket",
+    "--host": "host",
+}
 _FLAGS: Final = {
     "--no-privilege": "no_privilege",
     "--forward-agent": "forward_agent",
@@ -58,6 +64,7 @@ class RequestArguments:
     reason: str = ""
     session: str = "stringd-request"
     socket: str | None = None
+    host: str = ""
     env: dict[str, str] = field(default_factory=dict)
     no_privilege: bool = False
     forward_agent: bool = False
@@ -132,8 +139,8 @@ def _parse_option(options: RequestArguments, word: str, rest: list[str]) -> None
         if not rest:
             raise RequestUsageError(f"{name} requires a value")
         value = rest.pop(0)
-    if name == "--socket" and not value:
-        raise RequestUsageError("--socket requires a value")
+    if name in ("--socket", "--host") and not value:
+        raise RequestUsageError(f"{name} requires a value")
     if name == "--env":
         key, has_content, content = value.partition("=")
         if not has_content:
@@ -155,7 +162,8 @@ def _ask(options: RequestArguments) -> Response:
         options.pipeline,
         reason=options.reason,
         session=options.session,
-        host=host_name(),
+        host=options.host or host_name(),
+        action=RequestAction.REMOTE if options.host else RequestAction.EXEC,
         env=options.env,
         privileged=not options.no_privilege,
         forward_agent=options.forward_agent,

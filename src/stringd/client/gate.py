@@ -114,6 +114,10 @@ class RequestOptions(TypedDict, total=False):
     privileged: bool
     forward_agent: bool
     request_id: str | None
+    action: RequestAction
+    client: str
+    directory: str
+    client_pid: int
 
 
 def build_request(
@@ -127,13 +131,19 @@ def build_request(
     forward_agent: bool = False,
     request_id: str | None = None,
     action: RequestAction = RequestAction.EXEC,
+    client: str = "",
+    directory: str = "",
+    client_pid: int = 0,
 ) -> Request:
     """A request stamped with the present time and an id of its own.
+
+    With `RequestAction.REMOTE` the command is for the machine that `host` names in the gate's list.
+    `client`, `directory` and `client_pid` say for whom a program asks that speaks for others.
 
     Raises `GateClientError` for text that JSON cannot carry, which is what Python makes of words
     that are not UTF-8.
     """
-    for name, text in _texts(pipeline, env or {}, reason, session, host):
+    for name, text in _texts(pipeline, env or {}, reason, session, host, client, directory):
         if not _is_text(text):
             raise GateClientError(
                 f"{name} is not valid UTF-8 ({text!a}), and the gate takes text only"
@@ -150,7 +160,13 @@ def build_request(
         forward_agent=forward_agent,
         version=__version__,
         action=action,
+        client=client,
+        directory=directory,
+        client_pid=client_pid,
     )
+
+
+_SIDES: Final = ("the reason", "the session", "the host", "the client", "the directory")
 
 
 def _texts(
@@ -161,7 +177,7 @@ def _texts(
             yield (f"argument {j} of the command" if len(pipeline) == 1 else f"[{i}][{j}]"), word
     for name, value in env.items():
         yield f"the variable {name!a}", name + value
-    yield from zip(("the reason", "the session", "the host"), sides, strict=True)
+    yield from zip(_SIDES, sides, strict=True)
 
 
 def _is_text(text: str) -> bool:

@@ -13,7 +13,10 @@ from stringd.gate.console import Console
 from stringd.gate.display import Line, Style, fitted, line
 from stringd.gate.errors import TroubleError
 from stringd.gate.execute import Executor
+from stringd.gate.hosts import FILE_NAME as HOSTS_FILE
+from stringd.gate.hosts import Hosts
 from stringd.gate.listener import Listener
+from stringd.gate.machines import Machines
 from stringd.gate.notify import Hook
 from stringd.gate.requests import RequestHandler
 from stringd.gate.running import RunningCommands
@@ -67,6 +70,12 @@ class _Gate:
         self._console = Console(
             terminal, _prompt_settings(settings), settings.arming, lambda: len(self._running)
         )
+        self._machines = Machines(
+            Hosts(settings.data_dir / HOSTS_FILE),
+            settings.exec_timeout,
+            env,
+            settings.socket.parent,
+        )
         self._agent = "SSH_AUTH_SOCK" in env
         self._mode = "local" if env.get("DISPLAY") or env.get("WAYLAND_DISPLAY") else "remote"
         self._handler = RequestHandler(
@@ -80,6 +89,7 @@ class _Gate:
             columns=lambda: 80 if terminal is None else terminal.size.columns,
             env=env,
             running=self._running,
+            machines=self._machines,
         )
         self._server = Server(listener.socket, self._handler, self._log, self._look_around)
 
@@ -91,6 +101,7 @@ class _Gate:
         self._greet()
         self._server.run()
         self._server.drain(DRAIN_SECONDS)
+        self._machines.close()
         how = "stop" if self._ending is None else self._ending.name
         rest: dict[str, object] = {}
         if unrecorded := self._handler.unrecorded:

@@ -228,11 +228,16 @@ class Asking:
             return [line(TOO_SMALL[: size.columns], Style.BOLD)]
         rows = [*pages[self._page], line(self._message[: size.columns], Style.BOLD)]
         rows += self._hints(len(pages), size.columns)
-        prompt = question_text(as_root=self._question.as_root, timeout=self._settings.timeout)
+        prompt = question_text(
+            as_root=self._question.as_root,
+            timeout=self._settings.timeout,
+            elsewhere=self._question.elsewhere,
+        )
+        style = Style.ELSEWHERE if self._question.elsewhere else Style.BOLD
         return [
             *rows,
             line(self._state()[: size.columns], Style.DIM),
-            line(f"{prompt} ", Style.BOLD),
+            line(f"{prompt} ", style),
         ]
 
     def _hints(self, pages: int, columns: int) -> list[Line]:

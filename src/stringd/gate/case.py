@@ -21,6 +21,7 @@ from stringd.gate.environment import account, plain_environment
 from stringd.gate.errors import CallerGoneError, RefusalError, StoppingError, TroubleError
 from stringd.gate.execute import Executor, OverrunError
 from stringd.gate.judge import Attempt
+from stringd.gate.machines import Machines
 from stringd.gate.pipeline import Outcome
 from stringd.gate.policy import StandingPolicy
 from stringd.gate.program import ShownProgram
@@ -44,6 +45,7 @@ from stringd.gate.validate import ValidatedRequest
 from stringd.gate.watch import Watch
 from stringd.wire.gate import Response, Status
 
+NOT_HERE: Final = "commands on other machines are asked about each time"
 HELD_OFF: Final = "everything this program asks is denied for now"
 BY_RULE: Final = "a rule of this machine denies it; nobody was asked"
 
@@ -75,6 +77,7 @@ class Workshop:
     ration: Ration
     columns: Callable[[], int]
     policy: StandingPolicy
+    machines: Machines | None
 
 
 class Case:
@@ -121,13 +124,18 @@ class Case:
                 return
             if outcome is not None:
                 self._record("finished", outcome_fields(outcome), required=False)
-                if self._request.privileged:
+                if self._may_need_terminal:
                     # While we still hold the turn: the lines come before the next question.
                     self._echo(outcome)
         # Without the turn: a caller slow to read its answer keeps nobody from being asked.
         self._answer(answer, outcome)
-        if outcome is not None and not self._request.privileged:
+        if outcome is not None and not self._may_need_terminal:
             self._echo(outcome)
+
+    @property
+    def _may_need_terminal(self) -> bool:
+        """Whether sudo may ask here; on another machine it asks nothing."""
+        return self._request.privileged and not self._request.is_remote
 
     def _echo(self, outcome: Outcome) -> None:
         columns = self._shop.columns()
@@ -155,7 +163,7 @@ class Case:
             answer = self._approver.ask(self._question(), self._caller.watch)
         self._approval.advance(answer.event)
         self._remember(answer)
-        if not self._request.privileged:
+        if not self._may_need_terminal:
             # Only sudo may need the terminal again; everyone else lets the next question come.
             turn.close()
         return answer
@@ -165,7 +173,8 @@ class Case:
         if self._shop.callers.is_held_off(self._who):
             return KeyAnswer(Event.FORBIDDEN, note=HELD_OFF)
         policy = self._shop.policy
-        if policy.is_empty:
+        if policy.is_empty or self._request.is_remote:
+            # Rules and grants are about programs of this machine.
             return None
         with ExitStack() as held:
             programs = hold_programs(self._request, held)
@@ -209,6 +218,10 @@ class Case:
     def _question(self) -> Question:
         """Look up what would run, and hold it from now on."""
         request = self._request
+        if request.is_remote:
+            route = self._machines.route(request.host)
+            self._approval.show((), None, route)
+            return Question(request, (), self._caller.peer, no_grant=NOT_HERE, route=route)
         sudo = self._shop.sudo() if request.privileged else None
         programs = hold_programs(self._request, self._programs)
         self._approval.show(programs, sudo)
@@ -236,11 +249,24 @@ class Case:
             self._approver.announce([standing_line(self._request, answer.by, when, columns)])
         self._caller.watch.check()
         with self._shop.running.command() as ending:
-            outcome = self._shop.executor.run(
-                self._approval.spend(), self._caller.watch.with_abort(ending), self._approver.lend
-            )
+            outcome = self._run(self._caller.watch.with_abort(ending))
         self._approval.advance(Event.END)
         return outcome
+
+    def _run(self, watch: Watch) -> Outcome:
+        if (route := self._approval.route) is None:
+            return self._shop.executor.run(self._approval.spend(), watch, self._approver.lend)
+        agent = self._request.forward_agent
+        connected = self._machines.connect(route, watch, agent=agent)
+        # Connecting took its time, and nothing runs there before this.
+        watch.check()
+        return self._machines.run(self._approval.spend(), connected, watch)
+
+    @property
+    def _machines(self) -> Machines:
+        if self._shop.machines is None:
+            raise RefusalError("this gate reaches no other machines")
+        return self._shop.machines
 
     def _record_decision(self, answer: KeyAnswer, approved: bool) -> None:
         if not self._is_received:
@@ -252,7 +278,8 @@ class Case:
             "latency_ms": round((time.monotonic() - self._asked_at) * 1000),
         } | self._on_record
         if approved:
-            fields |= program_fields(self._approval.programs, self._approval.sudo)
+            shown = self._approval
+            fields |= program_fields(shown.programs, shown.sudo, shown.route)
             fields |= command_fields(self._request) if is_large(self._request) else {}
         # What nobody sees coming has to be on record, whoever it runs as.
         required = True if answer.event is Event.PERMITTED else None

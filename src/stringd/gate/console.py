@@ -128,6 +128,9 @@ class Console:
             return
         command = pipeline_text(question.request.pipeline[:100])
         rank = "as root: " if question.as_root else ""
+        rank = (
+            f"{'as root ' if rank else ''}on {question.elsewhere}: " if question.elsewhere else rank
+        )
         row = f"{time.strftime('%H:%M:%S')} {verdict}  {rank}{command}"
         # The screen may be what went away; why the question ended matters more.
         with suppress(TroubleError):

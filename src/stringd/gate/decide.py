@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from stringd.gate.program import ShownProgram
+from stringd.gate.program import Route, ShownProgram
 from stringd.gate.validate import ValidatedRequest
 
 
@@ -109,6 +109,8 @@ class Permit:
     request: ValidatedRequest
     programs: Sequence[ShownProgram]
     sudo: ShownProgram | None = None
+    route: Route | None = None
+    """To the machine it runs on, if that is another one."""
 
 
 class Approval:
@@ -123,15 +125,21 @@ class Approval:
         self.request = request
         self.programs = programs
         self.sudo = sudo
+        self.route: Route | None = None
         self.state = State.WAITING
 
     def permit(self, programs: Sequence[ShownProgram], sudo: ShownProgram | None) -> None:
         """A rule or a grant permits it, with these programs."""
         self.programs, self.sudo = programs, sudo
 
-    def show(self, programs: Sequence[ShownProgram], sudo: ShownProgram | None) -> None:
+    def show(
+        self,
+        programs: Sequence[ShownProgram],
+        sudo: ShownProgram | None,
+        route: Route | None = None,
+    ) -> None:
         """It is asked about now, with these programs."""
-        self.programs, self.sudo = programs, sudo
+        self.programs, self.sudo, self.route = programs, sudo, route
         self.advance(Event.TURN)
 
     def advance(self, event: Event) -> State:
@@ -141,4 +149,4 @@ class Approval:
     def spend(self) -> Permit:
         """The permit, once: a second call, or one without a yes, raises `IllegalStepError`."""
         self.advance(Event.START)
-        return Permit(self.request, self.programs, self.sudo)
+        return Permit(self.request, self.programs, self.sudo, self.route)

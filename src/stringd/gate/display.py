@@ -26,6 +26,8 @@ class Style(Enum):
     PLAIN = ""
     BOLD = "\x1b[1m"
     DIM = "\x1b[2m"
+    # Another machine: like nothing else on the screen.
+    ELSEWHERE = "\x1b[1;30;46m"
 
 
 class Span(NamedTuple):

@@ -39,6 +39,8 @@ def _request(record: _Record) -> str:
         f"{_outcome(record):<10}",
         "root" if record.get("privileged") else "user",
     ]
+    if record.get("action") == "remote":
+        parts.append(f"on {clipped(str(record.get('host', '')), MAX_COMMAND)}")
     parts.append(_command(record))
     parts += _named(record, "note", "message", "session")
     return render("  ".join(parts))

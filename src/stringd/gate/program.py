@@ -1,9 +1,12 @@
 """Which file a command's first word names. Values only; `resolve` looks at the disk."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.gate.trust import Weakness
+
+if TYPE_CHECKING:
+    from stringd.gate.hosts import HostEntry
 
 
 class Identity(NamedTuple):
@@ -54,3 +57,13 @@ class ShownProgram:
     def is_as_written(self) -> bool:
         """The word is the file's own full path, so there is nothing to add to it."""
         return self.word == self.path == self.real
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The way to another machine: which one, and by which ssh."""
+
+    host: "HostEntry"
+    ssh: ShownProgram
+    # What the person should know of the entry in the list of hosts.
+    caution: str = ""

@@ -32,7 +32,7 @@ from stringd.gate.display import (
     render,
     width_of,
 )
-from stringd.gate.program import ShownProgram
+from stringd.gate.program import Route, ShownProgram
 from stringd.gate.trust import Weakness
 from stringd.gate.validate import SCANNED_FIELDS, ValidatedRequest
 from stringd.wire.gate import encode_pipeline
@@ -83,11 +83,20 @@ class Question:
     env: Mapping[str, str] = field(default_factory=dict)
     # Why it cannot be granted for a while; empty if it can.
     no_grant: str = ""
+    # The way to the machine it runs on, if that is another one.
+    route: Route | None = None
 
     @property
     def as_root(self) -> bool:
-        """Whether it will run as root, be it because the gate itself is root."""
+        """Whether it will run as root, be it because the gate or the login there is root."""
+        if self.route is not None and self.route.host.destination.startswith("root@"):
+            return True
         return self.request.privileged or self.account == "root"
+
+    @property
+    def elsewhere(self) -> str:
+        """The name of the machine it runs on, if that is another one."""
+        return "" if self.route is None else self.route.host.name
 
 
 def digest(request: ValidatedRequest) -> str:
@@ -120,10 +129,11 @@ def details(question: Question, size: Size) -> list[list[Line]]:
     return [lines[start : start + height] for start in range(0, len(lines), height)]
 
 
-def question_text(*, as_root: bool, timeout: int) -> str:
+def question_text(*, as_root: bool, timeout: int, elsewhere: str = "") -> str:
     """The question itself, literal for every client of this protocol."""
-    asked = "Execute as root?" if as_root else "Execute?"
-    return f"{asked} [y/N] ({timeout}s timeout, default=N)"
+    rank = " as root" if as_root else ""
+    place = f" on {elsewhere}" if elsewhere else ""
+    return f"Execute{rank}{place}? [y/N] ({timeout}s timeout, default=N)"
 
 
 def word_lines(question: Question, columns: int) -> Iterator[Line]:
@@ -184,7 +194,8 @@ def _header(request: ValidatedRequest) -> Line:
 
 def _who(request: ValidatedRequest) -> str:
     session = clipped(request.session, MAX_NAME) or "(unnamed)"
-    return f"{session} @ {clipped(request.host, MAX_NAME) or 'local'}"
+    place = "" if request.is_remote else clipped(request.host, MAX_NAME)
+    return f"{session} @ {place or 'local'}"
 
 
 def _compact_side(question: Question, columns: int) -> Iterator[Line]:
@@ -217,6 +228,7 @@ def body_lines(question: Question, columns: int) -> Iterator[Line]:
         yield from _tagged(command_lines("Env:     ", words, columns, Style.PLAIN), tag, columns)
     yield from _command_lines(question, columns)
     yield from _cautions(question, columns)
+    yield from _place_lines(question, columns)
     yield from labelled("Runs:    ", _how_it_runs(question), columns)
 
 
@@ -226,16 +238,16 @@ def _command_lines(question: Question, columns: int) -> Iterator[Line]:
     tags = _tags(question)
     if len(request.pipeline) == 1:
         yield from _tagged(command_lines("Command: ", words, columns), tags, columns)
-        yield from _resolution("Resolves: ", question.programs[0], columns)
+        for program in question.programs:
+            yield from _resolution("Resolves: ", program, columns)
         return
     if sum(width_of(word) + 1 for word in words) + 10 > columns:
         words = [f"{len(request.pipeline)} stages"]
     yield from _tagged(command_lines("Command: ", words, columns), tags, columns)
-    for number, (stage, program) in enumerate(
-        zip(request.pipeline, question.programs, strict=True), start=1
-    ):
+    for number, stage in enumerate(request.pipeline, start=1):
         yield from command_lines(f"{number:>3}. ", command_words(stage), columns)
-        yield from _resolution("     Resolves: ", program, columns)
+        for program in question.programs[number - 1 : number]:
+            yield from _resolution("     Resolves: ", program, columns)
     for program in question.programs[1:]:
         if program.path is None:
             warning = f"{quote(program.word)} not found in PATH"
@@ -260,7 +272,25 @@ def _cautions(question: Question, columns: int) -> Iterator[Line]:
         yield from labelled("Caution: ", text, columns, Style.BOLD)
 
 
+def _place_lines(question: Question, columns: int) -> Iterator[Line]:
+    """The other machine: its name, where it is, and the key it must show."""
+    if (route := question.route) is None:
+        return
+    host = route.host
+    place = f"{render(host.name)} ({render(host.address)}, {host.fingerprint})"
+    yield from labelled("Host:    ", place, columns, Style.ELSEWHERE)
+    if route.caution:
+        yield from labelled("Caution: ", f"{host.name}: {route.caution}", columns, Style.BOLD)
+
+
 def _how_it_runs(question: Question) -> str:
+    if (route := question.route) is not None:
+        by = f"by {flagged(route.ssh.path or '')}"
+        programs = "with the programs it finds there"
+        if not question.request.privileged:
+            return f"on {question.elsewhere} as its login in /, {by}, {programs}"
+        sudo = "" if route.host.destination.startswith("root@") else ", through sudo there"
+        return f"as root on {question.elsewhere} in /{sudo}, {by}, {programs}"
     if question.sudo is not None:
         return f"as root in /, through {flagged(question.sudo.path or '')}"
     return f"as {render(question.account)} in /" if question.account else "in /"

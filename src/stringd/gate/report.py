@@ -16,10 +16,10 @@ from stringd.gate.display import (
     pipeline_text,
 )
 from stringd.gate.pipeline import Outcome
-from stringd.gate.program import ShownProgram
+from stringd.gate.program import Route, ShownProgram
 from stringd.gate.question import MAX_NAME, MAX_PATH, MAX_REASON, AskingPeer, digest
 from stringd.gate.validate import ValidatedRequest
-from stringd.wire.gate import encode_pipeline
+from stringd.wire.gate import RequestAction, encode_pipeline
 
 ECHOED_LINES: Final = 10
 MAX_STAGES_SHOWN: Final = 100
@@ -41,6 +41,7 @@ def received_fields(request: ValidatedRequest, peer: AskingPeer) -> dict[str, ob
         "privileged": request.privileged,
         "forward_agent": request.forward_agent,
     }
+    fields |= {"action": request.action} if request.action is not RequestAction.EXEC else {}
     if is_large(request):
         encoded = encode_pipeline(request.pipeline)
         start = encoded[:MAX_LOGGED].decode("ascii")
@@ -54,9 +55,13 @@ def command_fields(request: ValidatedRequest) -> dict[str, object]:
 
 
 def program_fields(
-    programs: Sequence[ShownProgram], sudo: ShownProgram | None
+    programs: Sequence[ShownProgram], sudo: ShownProgram | None, route: Route | None = None
 ) -> dict[str, object]:
     """What will run, for the record of an approval; each program once."""
+    if route is not None:
+        host = route.host
+        key = {"address": host.address, "fingerprint": host.fingerprint}
+        return {"machine": {"name": host.name, **key}, "ssh": route.ssh.path}
     known = {program.word: _program_record(program) for program in programs}
     by = {} if sudo is None else {"sudo": sudo.path}
     return {"programs": list(known.values()), **by}
@@ -136,7 +141,8 @@ def log_line(request: ValidatedRequest) -> str:
 
 def _labelled(opening: str, request: ValidatedRequest, columns: int) -> str:
     """What happened and to which command, in one row: a caller's text starts no row of its own."""
-    return fitted(opening + pipeline_text(request.pipeline[:MAX_STAGES_SHOWN]), columns)
+    place = f"on {request.host}: " if request.is_remote else ""
+    return fitted(opening + place + pipeline_text(request.pipeline[:MAX_STAGES_SHOWN]), columns)
 
 
 def _duration(milliseconds: int) -> str:

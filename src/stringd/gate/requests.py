@@ -22,6 +22,7 @@ from stringd.gate.display import Style, clipped, line
 from stringd.gate.errors import BusyError, RefusalError
 from stringd.gate.execute import Executor
 from stringd.gate.inquiry import explain_response, grants_response, revoke
+from stringd.gate.machines import Machines
 from stringd.gate.peers import executable_of
 from stringd.gate.policy import StandingPolicy
 from stringd.gate.program import ShownProgram
@@ -31,7 +32,7 @@ from stringd.gate.replay import MAX_CONTROL_IDS, ReplayMemory
 from stringd.gate.report import log_line
 from stringd.gate.running import RunningCommands
 from stringd.gate.sudo import find_sudo
-from stringd.gate.validate import ValidatedRequest
+from stringd.gate.validate import RUNS, ValidatedRequest
 from stringd.wire.gate import Blob, Request, RequestAction, Response, Status, decode_request
 from stringd.wire.jsonlines import JsonError
 
@@ -59,6 +60,7 @@ class RequestHandler:
         env: Mapping[str, str] = os.environ,
         sudo: Callable[[], ShownProgram] | None = None,
         running: RunningCommands | None = None,
+        machines: Machines | None = None,
         identify: Callable[[int, int], CallerId] = caller_of,
         policy: StandingPolicy | None = None,
     ) -> None:
@@ -74,6 +76,7 @@ class RequestHandler:
             Ration(),
             columns,
             StandingPolicy() if policy is None else policy,
+            machines,
         )
         self._approver = approver
         self._max_future = max_future
@@ -139,7 +142,7 @@ class RequestHandler:
             return decode_request(text)
 
     def _dispatch(self, request: ValidatedRequest, caller: GateCaller) -> None:
-        if request.action is RequestAction.EXEC:
+        if request.action in RUNS:
             self._handle_exec(request, caller)
             return
         # Apart from commands: however many pings there are, a command finds room for its id.

@@ -19,10 +19,13 @@ MAX_AGE_SECONDS: Final = 60
 DEFAULT_MAX_FUTURE_SECONDS: Final = 5
 
 # What a command may have is checked for these; the others run nothing.
-ABOUT_COMMANDS: Final = frozenset({RequestAction.EXEC, RequestAction.EXPLAIN})
+ABOUT_COMMANDS: Final = frozenset({RequestAction.EXEC, RequestAction.REMOTE, RequestAction.EXPLAIN})
 
 # The fields that are shown and are single texts, in the order they are scanned.
-SCANNED_FIELDS: Final = ("reason", "session", "host", "version", "id")
+SCANNED_FIELDS: Final = ("reason", "session", "host", "version", "id", "client", "directory")
+
+RUNS: Final = (RequestAction.EXEC, RequestAction.REMOTE)
+"""The actions that run a command."""
 
 _ALLOWED_NAME: Final = re.compile(r"LANG|TZ|HOME|DEBIAN_FRONTEND|TERM|LC_[A-Za-z0-9_]*")
 
@@ -47,6 +50,9 @@ class ValidatedRequest:
     version: str
     action: RequestAction
     grant: int
+    client: str
+    directory: str
+    client_pid: int
 
     def __init__(
         self,
@@ -62,10 +68,15 @@ class ValidatedRequest:
         put(self, "id", fresh_id if request.id is None else request.id)
         put(self, "pipeline", tuple(tuple(stage) for stage in request.pipeline))
         put(self, "env", MappingProxyType(dict(request.env)))
-        for name in ("host", "session", "time", "reason", "version"):
+        for name in ("host", "session", "time", "reason", "version", "client", "directory"):
             put(self, name, getattr(request, name))
-        for name in ("privileged", "forward_agent", "action", "grant"):
+        for name in ("privileged", "forward_agent", "action", "grant", "client_pid"):
             put(self, name, getattr(request, name))
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is for the machine that `host` names; else `host` says where it comes from."""
+        return self.action is RequestAction.REMOTE
 
 
 def _objections(request: Request, now: int, max_future: int) -> Iterator[str]:
@@ -102,13 +113,13 @@ def _text_objections(request: Request) -> Iterator[str]:
 
 
 def _privilege_objections(request: Request) -> Iterator[str]:
-    if not request.privileged:
-        return
-    if request.forward_agent:
+    if request.privileged and request.forward_agent:
         yield "forward_agent is only allowed for unprivileged commands"
+    if not request.privileged and request.action is not RequestAction.REMOTE:
+        return
     for i, stage in enumerate(request.pipeline):
         name = stage[0] if stage else ""
-        # sudo would read these as its own options or as assignments.
+        # sudo, and env on another machine, would read these as options or as assignments.
         if name.startswith("-") or "=" in name:
             yield f"pipeline[{i}][0] is not a command name"
 

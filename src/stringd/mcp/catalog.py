@@ -64,6 +64,7 @@ TOOLS: Final = (
                 "type": "boolean",
                 "description": "let it use the user's SSH agent; needs privileged: false",
             },
+            "host": {"type": "string", "description": "run on this machine of the user's list"},
             "timeout": {"type": "integer", "description": "ms, default 120000, at most 600000"},
         },
     ),

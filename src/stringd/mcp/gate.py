@@ -7,6 +7,7 @@ import msgspec
 
 from stringd.client.gate_words import GateUnusableError, ask_in_words, not_running
 from stringd.mcp.outcome import ToolError, ToolOutcome
+from stringd.wire.gate import HERE, RequestAction
 
 SESSION: Final = "stringd-mcp"
 DEFAULT_TIMEOUT_MS: Final = 120_000
@@ -24,12 +25,14 @@ class ExecuteArguments(msgspec.Struct, forbid_unknown_fields=True):
     privileged: bool = True
     env: dict[str, str] = {}
     forward_agent: bool = False
+    host: str = ""
     timeout: Annotated[int, msgspec.Meta(ge=1)] = DEFAULT_TIMEOUT_MS
 
 
 async def execute(socket: str, arguments: ExecuteArguments) -> ToolOutcome:
     """Ask the human, run what was approved, and say how it ended. Raises `ToolError`."""
     pipeline = _pipeline(socket, arguments)
+    is_here = arguments.host in HERE
     seconds = min(arguments.timeout, MAX_TIMEOUT_MS) / 1000
     try:
         words = await ask_in_words(
@@ -41,6 +44,8 @@ async def execute(socket: str, arguments: ExecuteArguments) -> ToolOutcome:
             env=arguments.env,
             privileged=arguments.privileged,
             forward_agent=arguments.forward_agent,
+            host="" if is_here else arguments.host,
+            action=RequestAction.EXEC if is_here else RequestAction.REMOTE,
         )
     except GateUnusableError as error:
         raise ToolError(str(error)) from None

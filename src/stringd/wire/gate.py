@@ -19,6 +19,8 @@ MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
 # Two full streams after base64, and room for the rest.
 MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
 SOCKET_NAME: Final = "stringd-gate.sock"
+HERE: Final = frozenset({"", "local", "localhost"})
+"""Names that always mean the machine of the gate, never one of its list."""
 
 # Below this, parsing the whole line is quicker than looking for the big string in it.
 LARGE_LINE: Final = 65_536
@@ -37,6 +39,8 @@ class RequestAction(StrEnum):
     GRANTS = "grants"
     REVOKE = "revoke"
     EXPLAIN = "explain"
+    REMOTE = "remote"
+    """A command for the machine that `host` names; a gate that does not know this refuses it."""
 
 
 class Status(StrEnum):
@@ -68,6 +72,10 @@ class Request:
     action: RequestAction = RequestAction.EXEC
     # Which one to revoke; 0 for all.
     grant: int = 0
+    # Who asks through the sender, as the sender knows it: a program that speaks for others says so.
+    client: str = ""
+    directory: str = ""
+    client_pid: int = 0
 
 
 _REQUEST_FIELDS: Final = frozenset(member.name for member in fields(Request))
@@ -164,6 +172,9 @@ def decode_request(line: bytes) -> Request:
         version=_text(members, "version"),
         action=_action(_text(members, "action", RequestAction.EXEC)),
         grant=_grant(members.get("grant", 0)),
+        client=_text(members, "client"),
+        directory=_text(members, "directory"),
+        client_pid=_number(members, "client_pid"),
     )
 
 
@@ -178,8 +189,11 @@ def encode_request(request: Request) -> bytes:
         members["grant"] = request.grant
     members |= {"env": dict(request.env), "reason": request.reason}
     members |= {"privileged": request.privileged, "forward_agent": request.forward_agent}
-    if request.version:
-        members["version"] = request.version
+    members |= {
+        name: value
+        for name in ("version", "client", "directory", "client_pid")
+        if (value := getattr(request, name))
+    }
     return _compact(members) + b"\n"
 
 
@@ -300,11 +314,18 @@ def _flag(fields: Mapping[str, object], name: str, *, default: bool) -> bool:
     return value
 
 
+def _number(fields: Mapping[str, object], name: str) -> int:
+    value = fields.get(name, 0)
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise JsonError(f"{name} must be a whole number")
+    return value
+
+
 def _action(name: str) -> RequestAction:
     try:
         return RequestAction(name)
     except ValueError:
-        raise JsonError("action must be exec, stop or ping") from None
+        raise JsonError(f"action must be one of {', '.join(RequestAction)}") from None
 
 
 def _grant(value: object) -> int:
