@@ -377,6 +377,8 @@ CARRIERS: dict[str, tuple[Callable[[str], dict[str, Any]], str]] = {
     "host": (lambda mark: {"host": mark}, FIELDS.format("host")),
     "version": (lambda mark: {"version": mark}, FIELDS.format("version")),
     "id": (lambda mark: {"id": mark}, FIELDS.format("id")),
+    "client": (lambda mark: {"client": mark}, FIELDS.format("client")),
+    "directory": (lambda mark: {"directory": mark}, FIELDS.format("directory")),
     "word": (lambda mark: {"pipeline": [["a", mark]]}, FIELDS.format("pipeline[0][1]")),
     "env key": (lambda mark: {"env": {f"LC_{mark}": "x"}}, "env key 'LC_"),
     "env value": (lambda mark: {"env": {"TZ": mark}}, "env value contains forbidden characters"),
