@@ -23,7 +23,7 @@ SHORT = 1.5
 
 ASKING = "self._approver.ask(self._question(), self._caller.watch)"
 SCANNED = ("reason", "session", "host", "version", "id", "client", "directory")
-SCAN = f"SCANNED_FIELDS: Final = {SCANNED}".replace("'", "\"")
+SCAN = f"SCANNED_FIELDS: Final = {SCANNED}".replace("'", '"')
 EVERY_CHARACTER = SECURITY + "c6_every_forbidden_character_is_found_and_no_other"
 
 
