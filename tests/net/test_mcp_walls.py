@@ -1,5 +1,6 @@
 """The sandbox of MCP servers: secrets hidden, the workspace writable, the network there."""
 
+import asyncio
 import shutil
 import subprocess
 import tempfile
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.net.mcp_walls import ServerWalls, enclosed_server
+from stringd.net.mcp_walls import ServerWalls, enclosed_server, proxy_for, server_network
 from stringd.system.sandbox import Level, Nothing, available
 from tests.support.daemon import WAIT_SECONDS
 from tests.system.sandbox.cage import canary_parent
@@ -90,6 +91,49 @@ def test_a_program_beside_the_server_is_found_from_its_directory(base: Path) -> 
         check=True,
     )
     assert done.stdout == "started\n"
+
+
+ASKING = """
+printf 'GET http://127.0.0.1:%s/ HTTP/1.1\\r\\n\\r\\n' "$1" > request
+if [ -n "$http_proxy" ]; then exec 3<>/dev/tcp/127.0.0.1/${http_proxy##*:}
+else exec 3<>/dev/tcp/127.0.0.1/$1; fi 2>/dev/null || { echo nothing; exit; }
+cat request >&3; head -1 <&3
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("network", "answer"), [("none", "nothing"), (["127.0.0.1:{}"], "200"), (["a.test"], "403")]
+)
+async def test_a_server_reaches_the_hosts_its_definition_names(
+    base: Path, network: str | list[str], answer: str
+) -> None:
+    async def welcome(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(welcome, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        named = network if isinstance(network, str) else [each.format(port) for each in network]
+        walls = ServerWalls(Level.WORKSPACE, (base / "work",), network=server_network(named))
+        proxy = proxy_for(walls)
+        command = ("/bin/bash", "-c", ASKING, "server", str(port))
+        started = await asyncio.to_thread(
+            enclosed_server,
+            walls,
+            command,
+            {"PATH": "/usr/bin:/bin"},
+            base / "work",
+            proxy.way_out if proxy else None,
+        )
+        process = await asyncio.create_subprocess_exec(
+            *started.argv, env=started.environment, cwd=base / "work", stdout=-1
+        )
+        said, _ = await asyncio.wait_for(process.communicate(), WAIT_SECONDS)
+        if proxy:
+            await proxy.close()
+    assert answer in said.decode()
 
 
 def test_a_missing_program_is_told_before_the_walls_are_made() -> None:

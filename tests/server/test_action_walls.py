@@ -14,6 +14,7 @@ from stringd.runtime.settings import WORK_DIRECTORY
 from stringd.system.sandbox import Nothing, available
 from tests.support.daemon import WAIT_SECONDS, Daemon
 from tests.support.person import Person
+from tests.support.web import WebServer
 from tests.system.sandbox.cage import canary_parent
 
 pytestmark = pytest.mark.skipif(isinstance(available(), Nothing), reason="no walls on this machine")
@@ -230,6 +231,39 @@ def test_an_app_that_needs_more_says_how_it_is_opened(owner: Person, daemon: Dae
         owner.fails("/act.w", "app:writer")
     finally:
         path.unlink(missing_ok=True)
+
+
+ASK = """\
+import sys, urllib.error, urllib.request
+for port in sys.argv[1:]:
+    try:
+        print(urllib.request.urlopen(f"http://127.0.0.1:{port}/").status)
+    except urllib.error.HTTPError as error:
+        print(error.code)
+    except OSError:
+        print("nothing")
+"""
+
+
+def test_commands_of_an_app_reach_the_hosts_it_declares_where_the_owner_says_so(
+    tmp_path: Path,
+) -> None:
+    python = os.path.realpath(sys.executable)
+    with (
+        Daemon(tmp_path, STRINGD_ACTION_NETWORK="hosts") as daemon,
+        WebServer() as listed,
+        WebServer() as other,
+    ):
+        owner = Person(daemon.port, "owner", tmp_path / "user")
+        for name, hosts in (("some", f"hosts: ['127.0.0.1:{listed.port}']\n"), ("silent", "")):
+            page = f"```act.ask\nCLI {python} -I ask.py {listed.port} {other.port}\n```\n"
+            owner.put(f"{name}/string.md", f"---\ntype: app\nname: {name}\n{hosts}---\n{page}")
+            owner.put(f"{name}/ask.py", ASK)
+            owner.gets(f"/install ./{name}", cwd=owner.home)
+            owner.gets("/open", f"app:{name}")
+        assert owner.gets("/act.ask", "app:some").split() == ["200", "403"]
+        assert owner.gets("/act.ask", "app:silent").split() == ["nothing", "nothing"]
+        assert (len(listed.asked), len(other.asked)) == (1, 0)
 
 
 REACH = """\

@@ -43,6 +43,7 @@ READ: dict[str, tuple[str, str, object]] = {
     "STRINGD_BASH_QUIET_MS": ("300", "runtime.bash_quiet", 0.3),
     "STRINGD_ACTION_TIMEOUT_MS": ("4000", "runtime.cli_action_timeout", 4.0),
     "STRINGD_BASH_SANDBOX": ("workspace", "runtime.bash_sandbox", "workspace"),
+    "STRINGD_ACTION_NETWORK": ("hosts", "runtime.action_network", "hosts"),
     "STRINGD_ACTION_SANDBOX": ("workspace", "runtime.action_sandbox", "workspace"),
     "STRINGD_DIFFS": ("1", "runtime.diffs", True),
     "STRINGD_OVERWRITE_GUARD": ("1", "runtime.overwrite_guard", True),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from stringd.actions.hosts import Host, WebOrigin, declared_hosts, origin_of, written
+from stringd.actions.hosts import declared_hosts, origin_of
 from stringd.actions.provenance import (
     ForeignFile,
     HomeFile,
@@ -20,6 +20,7 @@ from stringd.actions.templates import Variable, cut
 from stringd.documents import Action
 from stringd.net.addresses import Resolved
 from stringd.net.fetch import AddressRefusedError
+from stringd.net.hosts import Host, WebOrigin, written
 
 # What a host may be followed by; anything else, a hole included, would be part of its name.
 _LITERAL: Final = re.compile(r"(https?)://([^/?#\s{}$@\\]+)(?=[/?#]|$)", re.IGNORECASE)

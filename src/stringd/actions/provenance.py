@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from stringd.actions.hosts import WebOrigin
+from stringd.net.hosts import WebOrigin
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The sandbox of CLI actions: how far the command of a call reaches."""
 
 import asyncio
-import math
 import os
 import re
 import shutil
@@ -13,10 +12,12 @@ from typing import Final, NamedTuple
 
 from stringd.actions.cli import bash_command
 from stringd.actions.errors import ActionError
+from stringd.actions.hosts import declared_hosts
 from stringd.actions.named_paths import named_paths, paths_in, place_around
 from stringd.actions.place import ActionContext
-from stringd.actions.provenance import app_of, owner
-from stringd.system.lineage import lock_limit
+from stringd.actions.provenance import InstalledApp, app_of, owner
+from stringd.net.host_proxy import HostProxy
+from stringd.system.lineage import temporary_prefix
 from stringd.system.open_apps import OpenApps
 from stringd.system.sandbox import (
     TEMPORARY,
@@ -25,6 +26,7 @@ from stringd.system.sandbox import (
     Network,
     Nothing,
     SandboxError,
+    WayOut,
     enclose,
     find_available,
     homes,
@@ -47,10 +49,17 @@ _ABSENT: Final = re.compile(r"no such file|not found|does not exist|doesn't exis
 _MOST_LINES: Final = 100
 
 
+class _ActionReach(NamedTuple):
+    level: Level
+    network: Network
+    way_out: WayOut | None
+
+
 class ActionWalls:
     """How far commands of actions reach. `hide` are the daemon's own places, `own` the names in a
     user's home that are stringd's. Without a `level`, commands run at level workspace where this
     machine has walls, and reach what their own line names besides; elsewhere without walls.
+    `network` is that of installed apps; by `hosts`, those an app declares.
     """
 
     def __init__(
@@ -59,11 +68,13 @@ class ActionWalls:
         hide: Sequence[Path] = (),
         own: Sequence[str] = (),
         open_apps: OpenApps | None = None,
+        network: Network = Network.OPEN,
     ) -> None:
         self._level = level
         self._hide = tuple(hide)
         self._own = tuple(own)
         self._open_apps = open_apps
+        self._network = network
         self._temporary: dict[tuple[str, str], Path] = {}
 
     async def level(self, place: ActionContext) -> Level:
@@ -72,7 +83,7 @@ class ActionWalls:
             return Level.OPEN
         if self._level is None:
             none = isinstance(await find_available(), Nothing)
-            return Level.OPEN if none else Level.WORKSPACE
+            return Level.OPEN if none and self._network is Network.OPEN else Level.WORKSPACE
         return self._level
 
     async def enclosed(self, place: ActionContext, call: "CommandCall", level: Level) -> Enclosed:
@@ -81,9 +92,18 @@ class ActionWalls:
         """
         if level is Level.OPEN:
             return Enclosed(list(call.command), dict(call.environment))
+        app = place.provenance if isinstance(place.provenance, InstalledApp) else None
+        network = self._network if app else Network.OPEN
+        proxy = None
+        if app and network is Network.HOSTS:
+            # It ends with the last job that the command leaves.
+            proxy = HostProxy(declared_hosts(app.hosts or (), place.names.stored))
         try:
-            return await asyncio.to_thread(self._enclosed, place, call, level)
+            reach = _ActionReach(level, network, proxy.way_out if proxy else None)
+            return await asyncio.to_thread(self._enclosed, place, call, reach)
         except (SandboxError, OSError) as error:
+            if proxy:
+                await proxy.close()
             raise ActionError("LOAD_ERROR", f"Cannot run the command: {error}") from error
 
     def close(self) -> None:
@@ -101,14 +121,14 @@ class ActionWalls:
         since = getattr(place.provenance, "since", 0.0)
         return opened is not None and since <= opened
 
-    def _enclosed(self, place: ActionContext, call: "CommandCall", level: Level) -> Enclosed:
+    def _enclosed(self, place: ActionContext, call: "CommandCall", reach: _ActionReach) -> Enclosed:
         context = place.names.context
         workspace = _workspace(place)
         spec = standard_spec(
-            level,
+            reach.level,
             workspace,
             hide=self._hide,
-            network=Network.OPEN,
+            network=reach.network,
             temporary=self._own_temporary(place),
             keeps_jobs=True,
         )
@@ -120,6 +140,7 @@ class ActionWalls:
             seen = (*seen, page)
         named = self._named(place, call, home, (*kept, *spec.readable))
         spec = replace(spec, named=tuple(named), readable=(*spec.readable, *kept, *seen))
+        spec = replace(spec, way_out=reach.way_out)
         return enclose(spec, call.command, call.environment)
 
     def _named(
@@ -140,10 +161,8 @@ class ActionWalls:
         """One /tmp for all commands of an app, so that one finds what another left there."""
         key = (place.names.context.get("HOME", ""), owner(place.provenance))
         if key not in self._temporary:
-            # Named after the mark of the daemon, so that it is found when nobody removed it.
-            mark = lock_limit(os.getpid()) or math.inf
-            prefix = "stringd-app-" if mark == math.inf else f"stringd-{int(mark):x}-"
-            self._temporary[key] = Path(tempfile.mkdtemp(prefix=prefix, dir=TEMPORARY[0]))
+            made = tempfile.mkdtemp(prefix=temporary_prefix(), dir=TEMPORARY[0])
+            self._temporary[key] = Path(made)
         return self._temporary[key]
 
 

@@ -22,7 +22,7 @@ from stringd.net.mcp_errors import (
     McpStartError,
 )
 from stringd.net.mcp_stdio import stdio_transport
-from stringd.net.mcp_walls import ServerWalls, enclosed_server
+from stringd.net.mcp_walls import ServerWalls, enclosed_server, proxy_for
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -170,18 +170,24 @@ class ServerConnection:
         spec = self._spec
         if spec.transport == "stdio":
             directory = _directory(spec)
-            started = await asyncio.to_thread(
-                enclosed_server, spec.walls, spec.command, spec.environment, directory
-            )
-            transport = stdio_transport(
-                started.argv,
-                started.environment,
-                directory,
-                printed=self._print,
-                flooded=self._end_flood,
-            )
-            async with Client(transport) as client:
-                yield client
+            proxy = proxy_for(spec.walls)
+            way_out = proxy.way_out if proxy else None
+            try:
+                started = await asyncio.to_thread(
+                    enclosed_server, spec.walls, spec.command, spec.environment, directory, way_out
+                )
+                transport = stdio_transport(
+                    started.argv,
+                    started.environment,
+                    directory,
+                    printed=self._print,
+                    flooded=self._end_flood,
+                )
+                async with Client(transport) as client:
+                    yield client
+            finally:
+                if proxy:
+                    await proxy.close()
             return
         await _refuse_address(self._fetcher, spec.url)
         async with self._web() as streams, Client(_entered(streams)) as client:

@@ -14,7 +14,7 @@ from stringd.net.mcp_client import McpServers
 from stringd.runtime.inbox import Inbox
 from stringd.runtime.settings import OWN_PLACES, WORK_DIRECTORY, RuntimeSettings
 from stringd.system.open_apps import OpenApps
-from stringd.system.sandbox import Level
+from stringd.system.sandbox import Level, Network
 from stringd.system.trust import TrustStore
 
 
@@ -47,6 +47,7 @@ class Services:
                 (settings.data_dir,),
                 (*OWN_PLACES, WORK_DIRECTORY),
                 OpenApps(),
+                Network(settings.action_network),
             ),
         )
         return cls(

@@ -37,3 +37,5 @@ class RuntimeSettings(NamedTuple):
     """How far shells reach at most."""
     action_sandbox: str | None = None
     """How far commands of actions reach; None is the workspace where the machine has walls."""
+    action_network: str = "open"
+    """What of the network commands of installed apps reach: `open`, `hosts` or `none`."""

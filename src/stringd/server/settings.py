@@ -67,6 +67,7 @@ VARIABLES: Final = {
     "STRINGD_BASH_SANDBOX": "read-only, workspace or open: how far shells and /exec reach (open)",
     "STRINGD_ACTION_TIMEOUT_MS": "time limit of an action (HTTP 60000, CLI 120000)",
     "STRINGD_ACTION_SANDBOX": "read-only, workspace or open: how far actions reach (workspace)",
+    "STRINGD_ACTION_NETWORK": "open, hosts or none: what commands of apps reach (open)",
     "STRINGD_DIFFS": "1 shows in the reply to every edit what it changed",
     "STRINGD_OVERWRITE_GUARD": "1 lets a topic overwrite only files that it has read",
     "STRINGD_SHOW_SECRETS": "1 shows persistent variables in full in replies",
@@ -114,6 +115,7 @@ def load_settings(
         http_loading=_switch(environ, "STRINGD_HTTP_LOADING", default="1"),
         bash_sandbox=_level(environ, "STRINGD_BASH_SANDBOX", "open"),
         action_sandbox=_level(environ, "STRINGD_ACTION_SANDBOX", "") or None,
+        action_network=_choice(environ, "STRINGD_ACTION_NETWORK", "open", "hosts", "none"),
         github_api=environ.get("STRINGD_GITHUB_API", "").strip() or GITHUB_API,
     )
     return DaemonSettings(
@@ -223,10 +225,10 @@ def _uses_keyring(environ: Mapping[str, str]) -> bool:
     return _choice(environ, "STRINGD_SECRETS", "files", "keyring") == "keyring"
 
 
-def _choice(environ: Mapping[str, str], name: str, usual: str, other: str) -> str:
+def _choice(environ: Mapping[str, str], name: str, usual: str, *others: str) -> str:
     text = environ.get(name, "").strip() or usual
-    if text not in (usual, other):
-        raise SettingsError(f"{name} must be {usual} or {other}, not '{text}'")
+    if text not in (usual, *others):
+        raise SettingsError(f"{name} must be {' or '.join((usual, *others))}, not '{text}'")
     return text
 
 

@@ -190,6 +190,14 @@ def lock_limit(pid: int) -> float | None:
     return None
 
 
+def temporary_prefix() -> str:
+    """How the name of a temporary directory begins, so that it is found by the mark of its daemon
+    when nobody was left to remove it.
+    """
+    mark = lock_limit(os.getpid())
+    return "stringd-" if mark is None or mark == _UNLIMITED else f"stringd-{int(mark):x}-"
+
+
 def _ancestry(pid: int) -> Iterator[int]:
     """The process and those it descends from, as far as there are any."""
     while (process := find(pid)) is not None:

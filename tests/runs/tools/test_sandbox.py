@@ -145,7 +145,9 @@ async def test_the_network_is_asked_for_and_then_there(
         args: Json = {"command": f"echo hello > /dev/tcp/127.0.0.1/{port}"}
         used = await run(server, watcher, scene, args)
         assert "STATUS: FAILED" in used.output
-        assert used.output.endswith("To ask for one, call again with network: true.")
+        assert used.output.endswith(
+            "To ask for one, call again with network: and the hosts it needs."
+        )
         assert visits == []
         args |= {"network": True, "reason": "to greet"}
         used = await run(server, watcher, scene, args, "deny", id_="no")
@@ -156,6 +158,49 @@ async def test_the_network_is_asked_for_and_then_there(
     details = used.of("request_permission")[0]["details"]
     assert (details["sandbox"], details["network"]) == ("workspace", "open")
     assert details["why"] == ["it asks for the network: to greet"]
+
+
+ASK = (
+    "for port in {ports}; do exec 3<>/dev/tcp/127.0.0.1/${{http_proxy##*:}}; "
+    "printf 'GET http://127.0.0.1:%s/ HTTP/1.1\\r\\n\\r\\n' $port >&3; cat <&3; done; exit 1"
+)
+
+
+async def test_named_hosts_are_asked_for_and_no_other_is_reached(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    visits: list[bytes] = []
+
+    async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visits.append(await reader.readline())
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nwelcome\n")
+        writer.close()
+
+    async with (
+        await asyncio.start_server(record, "127.0.0.1", 0) as listed,
+        await asyncio.start_server(record, "127.0.0.1", 0) as other,
+    ):
+        host, closed = (f"{each.sockets[0].getsockname()[1]}" for each in (listed, other))
+        command = ASK.format(ports=f"{host} {closed}")
+        args: Json = {"command": command, "network": [f"127.0.0.1:{host}"], "reason": "to greet"}
+        used = await run(server, watcher, scene, args, "deny", id_="no")
+        assert visits == []
+        used = await run(server, watcher, scene, args, "allow", id_="yes")
+    assert "welcome" in used.output
+    assert visits == [b"GET / HTTP/1.1\r\n"]
+    assert f"NOTE: It asked for 127.0.0.1:{closed}, which is not on its list" in used.output
+    details = used.of("request_permission")[0]["details"]
+    assert details["network"] == f"127.0.0.1:{host}"
+    assert details["why"][0] == f"it asks to reach 127.0.0.1:{host}: to greet"
+
+
+async def test_a_host_that_is_not_one_is_said_before_anybody_is_asked(
+    server: RunsServer, watcher: Watcher, scene: Scene
+) -> None:
+    args: Json = {"command": "true", "network": ["https://example.com/x"]}
+    used = await run(server, watcher, scene, args)
+    assert '"https://example.com/x" is not a host: write example.com' in used.output
+    assert used.of("request_permission") == []
 
 
 async def test_leaving_the_sandbox_is_a_question_of_its_own(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stringd.actions.hosts import Host, WebOrigin, declared_hosts, origin_of
+from stringd.actions.hosts import declared_hosts, origin_of
 from stringd.actions.network import literal_host, stored_host
 from stringd.actions.provenance import (
     ForeignFile,
@@ -18,6 +18,7 @@ from stringd.actions.provenance import (
     weakest,
 )
 from stringd.documents import Action
+from stringd.net.hosts import Host, WebOrigin
 
 APP, HOME, TRUSTED = InstalledApp("a"), HomeFile(), TrustedFile("/t")
 FOREIGN, WEB, MCP = ForeignFile("/my clone/x.md"), WebPage(None), McpResource("m")

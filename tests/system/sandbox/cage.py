@@ -25,6 +25,7 @@ from stringd.system.sandbox import (
     standard_spec,
 )
 from stringd.system.sandbox.hidden import listening_sockets
+from stringd.system.sandbox.programs import INTERPRETER
 from stringd.system.sandbox.walls import working_bubblewrap, working_landlock
 from tests.support.daemon import WAIT_SECONDS
 
@@ -86,9 +87,12 @@ class Cage:
         # Only the sockets of this tree: those of tests that run beside this one come and go.
         sockets = [each for each in listening_sockets() if each.startswith(f"{self.base}/")]
         environment = {**self.environment, **more}
+        # Another account may not be allowed to run this interpreter, or to read our sources.
         found = enclose(spec or self.spec(), command, environment, self.walls, sockets)
-        if isinstance(self.walls, Landlock) and found.argv[0] != command[0]:
-            # Another account may not be allowed to run this interpreter, or to read our sources.
+        if isinstance(self.walls, Bubblewrap):
+            argv = [self.python if each == INTERPRETER else each for each in found.argv]
+            found = found._replace(argv=argv)
+        elif found.argv[0] != command[0]:
             found.argv[0], found.argv[5] = self.python, str(self.base)
         return found
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stringd.net.host_proxy import HostListError
 from stringd.net.mcp_client import (
     START_SECONDS,
     McpClient,
@@ -23,6 +24,7 @@ from stringd.runs.mcp.definitions import (
     ServerDefinition,
     changed_program,
 )
+from stringd.system.sandbox import SandboxError
 
 if TYPE_CHECKING:
     import asyncio
@@ -80,7 +82,7 @@ class Connection:
                 before_start=self._check_programs,
             )
             self.tools = await self._client.ask(list_tools, START_SECONDS)
-        except (McpError, MissingVariableError) as error:
+        except (McpError, MissingVariableError, HostListError) as error:
             log.info("MCP server %s: %s", self.definition.id, type(error).__name__)
             self.error = safe_error(error)
             self.close()
@@ -117,7 +119,9 @@ def _spec(definition: ServerDefinition, cwd: Path, hide: Sequence[Path]) -> Serv
         command=command,
         environment=definition.mapping("env"),
         cwd=str(directory),
-        walls=ServerWalls(definition.sandbox, places, tuple(hide), definition.owned),
+        walls=ServerWalls(
+            definition.sandbox, places, tuple(hide), definition.owned, definition.network
+        ),
     )
 
 
@@ -125,7 +129,7 @@ def safe_error(error: BaseException) -> str:
     """What went wrong without a word of the definition: it may hold secrets."""
     cause = error.cause if isinstance(error, McpStartError) else error
     match cause:
-        case MissingVariableError() | McpRefusedError():
+        case MissingVariableError() | McpRefusedError() | SandboxError() | HostListError():
             return str(cause)
         case McpFloodError():
             return f"It was ended: it {cause}"

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from stringd.formats.shapes import Fields
+from stringd.net.mcp_walls import ServerNetwork, server_network
 from stringd.runs.errors import RunServiceError, StrategyFileError, UntrustedError
 from stringd.runs.mcp.programs import programs_of
 from stringd.runs.strategy.definition import LlmAgent, Strategy
@@ -67,6 +68,11 @@ class ServerDefinition:
         """How far it reaches; only the owner's own definitions open it."""
         wanted = Level(self.raw.get("sandbox", Level.WORKSPACE))
         return Level.WORKSPACE if wanted is Level.OPEN and not self.owned else wanted
+
+    @property
+    def network(self) -> ServerNetwork:
+        """What of the network it reaches. Raises `HostListError`."""
+        return server_network(self.raw.get("network"))
 
     def text(self, key: str) -> str | None:
         """A value, from the environment where it says so. Raises `MissingVariableError`."""

@@ -39,6 +39,7 @@ _stdio_server = Fields(
         "env": Entries(_setting),
         "enabledByDefault": Flag(),
         "sandbox": OneOf(("read-only", "workspace", "open")),
+        "network": Either((OneOf(("none", "open")), Items(_filled))),
     },
 )
 

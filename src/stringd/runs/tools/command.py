@@ -5,13 +5,15 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
+from stringd.net.host_proxy import HostListError, HostProxy, hosts_in
+from stringd.net.hosts import Host
 from stringd.runs.guard.workspace import WorkspacePath
 from stringd.runs.tools.base import Arguments, BuiltInTool
 from stringd.runs.tools.context import ToolContext
@@ -46,7 +48,16 @@ class RunCommandArguments(Arguments, frozen=True):
     cwd: str | None = None
     timeout_ms: Annotated[int, Meta(ge=1, le=600_000)] | None = None
     env: dict[str, str] | None = None
-    network: Annotated[bool, Meta(description="use the network; the user is asked")] | None = None
+    network: (
+        Annotated[
+            bool | list[str],
+            Meta(
+                description="hosts to reach by http or https, such as pypi.org or *.example.com, "
+                "or true for the whole network; the user is asked"
+            ),
+        ]
+        | None
+    ) = None
     sandbox: (
         Annotated[
             Literal["workspace", "open"],
@@ -91,7 +102,7 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
     description = (
         "Run a shell command. It gets no input and no terminal; background jobs end with it. "
         "It runs in a sandbox: files outside the workspace cannot be changed, and there is no "
-        "network unless you ask for it."
+        "network unless you ask for it, best by naming the hosts it needs."
     )
     takes = RunCommandArguments
     reads_paths = (".",)  # it may use any file, such as one just written
@@ -105,7 +116,10 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
             # What a command does depends on it, so whoever decides must see it.
             details["env"] = args.env
         sandbox = context.desk.sandbox
-        reach = _reach(args, sandbox.level, walls=await sandbox.has_walls())
+        try:
+            reach = _reach(args, sandbox.level, walls=await sandbox.has_walls())
+        except HostListError as error:
+            raise ToolFailure("command_failed", str(error)) from None
         details |= reach.details
         permissions, agent = context.desk.permissions, context.agent_name
         place = await permissions.path(agent, self.name, "write", args.cwd or ".", details)
@@ -116,6 +130,8 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
             agent, self.name, args.command, details, scope=scope, leaves=reach.leaves
         )
         environment = child_environment({**(args.env or {}), "STRINGD_RUN_ID": context.run_id})
+        limit = (args.timeout_ms or 60_000) / 1000
+        proxy = HostProxy(reach.hosts) if reach.network is Network.HOSTS else None
         try:
             started = await sandbox.enclose(
                 (_shell(), "-c", "--", args.command),
@@ -123,12 +139,15 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
                 level=reach.level,
                 network=reach.network,
                 directory=place.real,
+                way_out=proxy.way_out if proxy else None,
             )
+            ended = await execute(started, place, limit)
         except SandboxError as error:
             raise ToolFailure("command_failed", str(error)) from None
-        limit = (args.timeout_ms or 60_000) / 1000
-        ended = await execute(started, place, limit)
-        return _answer(args.command, place, ended, limit, reach)
+        finally:
+            if proxy:
+                await proxy.close()
+        return _answer(args.command, place, ended, limit, reach, proxy.refused if proxy else ())
 
 
 class _Reach(NamedTuple):
@@ -138,10 +157,12 @@ class _Reach(NamedTuple):
     network: Network
     details: Mapping[str, str]
     leaves: tuple[str, ...] = ()
+    hosts: tuple[Host, ...] = ()
 
 
 def _reach(args: RunCommandArguments, usual: Level, *, walls: bool) -> _Reach:
-    """What the owner allows, or what the agent asks for beyond that."""
+    """What the owner allows, or what the agent asks for beyond that. Raises `HostListError`."""
+    hosts = hosts_in(args.network) if isinstance(args.network, list) else ()
     if usual is Level.OPEN:
         return _Reach(Level.OPEN, Network.OPEN, {})
     if not walls:
@@ -149,6 +170,9 @@ def _reach(args: RunCommandArguments, usual: Level, *, walls: bool) -> _Reach:
     wanted = Level(args.sandbox or usual)
     level = wanted if is_wider(wanted, usual) else usual
     network = Network.OPEN if args.network or level is Level.OPEN else Network.NONE
+    if hosts and level is not Level.OPEN:
+        network = Network.HOSTS
+    listed = ", ".join(map(str, hosts))
     because = f": {args.reason}" if args.reason else ""
     leaves: list[str] = []
     if level is Level.OPEN:
@@ -157,7 +181,10 @@ def _reach(args: RunCommandArguments, usual: Level, *, walls: bool) -> _Reach:
         leaves.append(f"it asks to change files of the workspace{because}")
     if network is Network.OPEN and level is not Level.OPEN:
         leaves.append(f"it asks for the network{because}")
-    return _Reach(level, network, {"sandbox": level, "network": network}, tuple(leaves))
+    if network is Network.HOSTS:
+        leaves.append(f"it asks to reach {listed}{because}")
+    details = {"sandbox": level, "network": listed if network is Network.HOSTS else network}
+    return _Reach(level, network, details, tuple(leaves), hosts)
 
 
 def _shell() -> str:
@@ -195,7 +222,12 @@ def _inner_signal(status: int) -> signal.Signals | None:
 
 
 def _answer(
-    command: str, place: WorkspacePath, ended: Ended, limit: float, reach: _Reach
+    command: str,
+    place: WorkspacePath,
+    ended: Ended,
+    limit: float,
+    reach: _Reach,
+    refused: Sequence[str],
 ) -> ToolOutput:
     data = {
         "command": command,
@@ -211,17 +243,25 @@ def _answer(
         "platform": sys.platform,
     }
     words = _words(ended, limit)
-    hint = _hint(ended, reach)
+    hint = _hint(ended, reach, refused)
     return ToolOutput(f"{words}\n{hint}" if hint else words, data=data)
 
 
-def _hint(ended: Ended, reach: _Reach) -> str:
+def _hint(ended: Ended, reach: _Reach, refused: Sequence[str]) -> str:
     """How to ask for more, when the sandbox may be why a command failed."""
     if reach.level is Level.OPEN or ended.exit_code == 0:
         return ""
+    if refused:
+        return (
+            f"NOTE: It asked for {', '.join(refused)}, which is not on its list of hosts. "
+            "To ask for more, call again with them in network."
+        )
     printed = ended.stderr.text()[-_SHOWN:] + ended.stdout.text()[-_SHOWN:]
     if reach.network is Network.NONE and _NO_NETWORK.search(printed):
-        return "NOTE: It ran without a network. To ask for one, call again with network: true."
+        return (
+            "NOTE: It ran without a network. To ask for one, call again with network: and the "
+            "hosts it needs."
+        )
     if _NO_ACCESS.search(printed):
         where = "files of the workspace" if reach.level is Level.WORKSPACE else "no files at all"
         return (

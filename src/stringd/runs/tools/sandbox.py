@@ -16,6 +16,7 @@ from stringd.system.sandbox import (
     Network,
     Nothing,
     SandboxSpec,
+    WayOut,
     available,
     enclose,
     find_available,
@@ -58,6 +59,7 @@ class RunSandbox:
         level: Level,
         network: Network,
         directory: Path,
+        way_out: WayOut | None = None,
     ) -> Enclosed:
         """What to start so that the command runs at a level. Raises `SandboxError`.
 
@@ -65,7 +67,8 @@ class RunSandbox:
         """
 
         def enclosed() -> Enclosed:
-            return enclose(self._spec(level, network, directory), command, environment)
+            spec = replace(self._spec(level, network, directory), way_out=way_out)
+            return enclose(spec, command, environment)
 
         return await asyncio.to_thread(enclosed)
 

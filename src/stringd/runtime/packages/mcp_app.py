@@ -59,6 +59,8 @@ class Mount(msgspec.Struct, frozen=True):
     """Sent to the address; `$NAME` in a value stands for a variable of the app."""
     sandbox: Level = Level.WORKSPACE
     """How far the command reaches; its owner may write `open` here."""
+    network: str | tuple[str, ...] = "open"
+    """What of the network the command reaches: `open`, `none` or a list of hosts."""
     cwd: str | None = None
     """Where the command runs: the directory it was typed in, so that its relative paths hold."""
 

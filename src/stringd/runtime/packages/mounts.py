@@ -19,8 +19,9 @@ from stringd.actions.secrets import NOTHING_HIDDEN, Mask
 from stringd.actions.templates import Variable, cut
 from stringd.documents import parse
 from stringd.net.fetch import FetchError
+from stringd.net.host_proxy import HostListError
 from stringd.net.mcp_client import McpError, ServerSpec
-from stringd.net.mcp_walls import ServerWalls
+from stringd.net.mcp_walls import ServerWalls, server_network
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages import record
 from stringd.runtime.packages.install import (
@@ -169,7 +170,11 @@ async def _use(
         environment = command_environment(os.environ, variables, {})
         places = (Path(mount.cwd),) if mount.cwd else ()
         hide = (Path(call.services.data_root),)
-        walls = ServerWalls(mount.sandbox, places, hide, owned=True)
+        try:
+            network = server_network(mount.network)
+        except HostListError as error:
+            raise ActionError("LOAD_ERROR", f"mcp.json of {name}: {error}") from error
+        walls = ServerWalls(mount.sandbox, places, hide, owned=True, network=network)
         spec = ServerSpec("stdio", mount.command, environment, mount.cwd, walls=walls)
     else:
         headers, mask = _headers(mount, variables, name)

@@ -19,6 +19,7 @@ from stringd.system.sandbox.spec import (
     Network,
     SandboxError,
     SandboxSpec,
+    WayOut,
 )
 from stringd.system.sandbox.walls import Nothing, Walls, available, find_available
 
@@ -35,6 +36,7 @@ __all__ = [
     "SandboxError",
     "SandboxSpec",
     "Walls",
+    "WayOut",
     "ask_to_end",
     "available",
     "enclose",

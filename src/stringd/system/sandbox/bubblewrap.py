@@ -1,14 +1,18 @@
 """A sandbox spec as arguments for bubblewrap. Nothing here touches the machine."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from stringd.system.sandbox.launcher import seccomp
+from stringd.system.sandbox.launcher import seccomp, way_out
 from stringd.system.sandbox.limits import Group, lower_limits
+from stringd.system.sandbox.programs import INTERPRETER
 from stringd.system.sandbox.spec import Network, SandboxSpec
 from stringd.system.sandbox.view import MountAccess, ViewEntry
 
 BASH: Final = "/bin/bash"
+_PROXY: Final = "/dev/stringd-proxy"
+_WAY_OUT: Final = (INTERPRETER, "-I", "-S", "-c", Path(way_out.__file__).read_text("utf-8"))
 
 
 class Bubblewrap(NamedTuple):
@@ -151,6 +155,9 @@ def bubblewrap_argv(
         *_mounts(spec, [each for each in entries if not _is_hidden_file(each)]),
         *(part for name, value in variables.items() for part in ("--setenv", name, value)),
     ]
+    if spec.way_out is not None:
+        options += ["--bind", str(spec.way_out.proxy), _PROXY]
+        around += [*_WAY_OUT, _PROXY, ",".join(spec.way_out.direct)]
     return [
         *prelude,
         *(_REPEAT, walls.program, "" if group is None else group.path, settings),
@@ -182,7 +189,7 @@ def _namespaces(walls: Bubblewrap, spec: SandboxSpec) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-cgroup-try")
     if walls.locks_namespaces:
         yield "--disable-userns"
-    if spec.network is Network.NONE:
+    if spec.network is not Network.OPEN:
         yield "--unshare-net"
     yield from ("--cap-drop", "ALL", "--die-with-parent")
     if not spec.terminal:

@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from stringd.system.lineage import network_walls
 from stringd.system.sandbox.bubblewrap import Bubblewrap, bubblewrap_argv
 from stringd.system.sandbox.environment import part
 from stringd.system.sandbox.landlock import Landlock, landlock_argv
+from stringd.system.sandbox.programs import INTERPRETER, named_in
 from stringd.system.sandbox.spec import Level, Limits, Network, SandboxError, SandboxSpec
 from stringd.system.sandbox.view import view
 from stringd.system.sandbox.walls import INSTALL, Walls, available
@@ -76,12 +78,22 @@ def enclose(
     if spec.network is Network.OPEN:
         # What runs there reaches our own ports, and must not leave through them.
         network_walls.note()
+    if spec.network is Network.HOSTS:
+        if spec.way_out is None:
+            raise SandboxError("A network of named hosts needs a proxy")
+        spec = replace(spec, readable=(*spec.readable, *named_in([INTERPRETER])))
     outside, inside = part(environment)
     group = _new_group(spec.limits)
     match available() if walls is None else walls:
         case Bubblewrap() as walls:
             entries = view(spec, hidden.listening_sockets() if sockets is None else sockets)
             argv = bubblewrap_argv(walls, spec, entries, command, variables=inside, group=group)
+        case Landlock(freezes=False) if spec.network is Network.HOSTS:
+            # Landlock judges ports, not hosts, and nothing but connections.
+            raise SandboxError(
+                "A network of named hosts needs a network of its own, which this account may not "
+                f"make here: {INSTALL}, or ask for the whole network"
+            )
         case Landlock() as walls:
             # It refuses Unix sockets as such, so none needs hiding.
             argv = landlock_argv(walls, spec, view(spec), command, variables=inside, group=group)

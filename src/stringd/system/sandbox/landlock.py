@@ -1,13 +1,12 @@
 """A sandbox spec as arguments for the launcher. Nothing here touches the machine."""
 
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.system.sandbox.launcher import rules
 from stringd.system.sandbox.limits import Group
+from stringd.system.sandbox.programs import INTERPRETER
 from stringd.system.sandbox.spec import SandboxSpec
 from stringd.system.sandbox.view import MountAccess, ViewEntry
 
@@ -24,8 +23,6 @@ class Landlock(NamedTuple):
         return rules.scopes(self.version) != 0
 
 
-# A virtual environment's interpreter would first look for what it is based on.
-_PYTHON: Final = os.path.realpath(sys.executable)
 _START: Final = (
     "import sys;sys.path.insert(0,sys.argv.pop(1));from launcher.main import main;main()"
 )
@@ -45,12 +42,14 @@ def landlock_argv(
     *,
     variables: Mapping[str, str],
     group: Group | None,
-    python: str = _PYTHON,
+    python: str = INTERPRETER,
 ) -> list[str]:
     """`variables` are set inside; `group` is a control group for the launcher to make and enter."""
     asked = [f"{_KINDS[entry.access]}{entry.path}" for entry in entries]
     asked.append(f"network={spec.network}")
     asked += [f"set={name}={value}" for name, value in variables.items()]
+    if spec.way_out is not None:
+        asked += [f"proxy={spec.way_out.proxy}", f"direct={','.join(spec.way_out.direct)}"]
     if walls.freezes:
         asked.append("freeze")
     if spec.terminal:

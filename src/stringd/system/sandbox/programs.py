@@ -1,10 +1,15 @@
 """What a program needs to see of the places a sandbox replaces by its own."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from stringd.system.sandbox.spec import TEMPORARY
+
+INTERPRETER: Final = os.path.realpath(sys.executable)
+"""Python for what we run inside. A virtual environment's would first look for its base."""
 
 
 def named_in(command: Sequence[str]) -> tuple[Path, ...]:

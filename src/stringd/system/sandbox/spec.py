@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108 - what is made there is the sandbox's own
 
@@ -23,7 +23,18 @@ class Level(StrEnum):
 
 class Network(StrEnum):
     NONE = "none"
+    HOSTS = "hosts"
+    """A network of its own, out of which only a proxy leads."""
     OPEN = "open"
+
+
+class WayOut(NamedTuple):
+    """Where a proxy waits for what leads out of a network of named hosts."""
+
+    proxy: Path
+    """A Unix socket. Before the command starts, a listener inside is handed over there."""
+    direct: tuple[str, ...] = ()
+    """Hosts that programs reach without the proxy, inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,8 @@ class SandboxSpec:
     hidden: tuple[str, ...] = ()
     """Absent inside. The last part of a path may be a pattern, as in `/home/me/.claude*`."""
     network: Network = Network.NONE
+    way_out: WayOut | None = None
+    """Needed for a network of named hosts."""
     limits: Limits = field(default_factory=Limits)
     temporary: Path | None = None
     """A private directory that serves as /tmp; without one each command gets a new, empty /tmp."""

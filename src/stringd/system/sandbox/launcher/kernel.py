@@ -5,6 +5,7 @@ the rest of a launch.
 """
 
 import os
+import sys
 from _ctypes import (
     FUNCFLAG_CDECL,
     FUNCFLAG_USE_ERRNO,
@@ -73,7 +74,8 @@ _libc = _Library()
 SIGINT, SIGQUIT, SIGKILL, SIGPIPE, SIGTTOU, SIGXFSZ = 2, 3, 9, 13, 22, 25
 _SIG_DFL, _SIG_IGN = 0, 1
 
-_CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
+_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
+_SIOCSIFFLAGS, _UP_AND_RUNNING = 0x8914, 0x41
 _MS_REC_PRIVATE = 0x4000 | 0x40000
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
 _AT_FDCWD, _AT_RECURSIVE, _AT_EMPTY_PATH, _CLONE_TREE, _FROM_DESCRIPTOR = -100, 0x8000, 0x1000, 1, 4
@@ -151,12 +153,11 @@ def drop_capabilities() -> None:
 
 
 def freeze_mounts(writable: "list[str]", kept: "list[str]") -> None:
-    """In a view of the mounts that is this process's own, make everything else read-only, and what
-    is `kept` inside the writable places too.
+    """In a view of the mounts that is this process's own, by `unshare`, make everything else
+    read-only, and what is `kept` inside the writable places too.
 
     Landlock does not judge changes of permissions, owners and times; a read-only mount does.
     """
-    _unshare_mounts()
     _done(_libc.mount(None, b"/", None, _Long(_MS_REC_PRIVATE), None))
     trees = [(path, _copied(path)) for path in writable]
     _make_read_only(_AT_FDCWD, b"/")
@@ -170,13 +171,15 @@ def freeze_mounts(writable: "list[str]", kept: "list[str]") -> None:
     os.chdir(os.getcwd())
 
 
-def _unshare_mounts() -> None:
-    if os.geteuid() == 0 and _libc.unshare(_CLONE_NEWNS) == 0:
+def unshare(*, network: bool) -> None:
+    """Give this process a view of the mounts of its own, and a network without anything in it."""
+    wanted = _CLONE_NEWNS | (_CLONE_NEWNET if network else 0)
+    if os.geteuid() == 0 and _libc.unshare(wanted) == 0:
         return
     user, group = os.geteuid(), os.getegid()
     # The kernel lets only a readable process say who it is in a new namespace.
     _prctl(_PR_SET_DUMPABLE, 1)
-    _done(_libc.unshare(_CLONE_NEWNS | _CLONE_NEWUSER))
+    _done(_libc.unshare(wanted | _CLONE_NEWUSER))
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{user} {user} 1"),
@@ -184,6 +187,17 @@ def _unshare_mounts() -> None:
     ):
         with open(f"/proc/self/{name}", "w", encoding="utf-8") as file:
             file.write(text)
+
+
+def raise_loopback() -> None:
+    """A new network has it, switched off."""
+    import _socket
+    import fcntl
+
+    held = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    asked = b"lo".ljust(16, b"\0") + _UP_AND_RUNNING.to_bytes(2, sys.byteorder)
+    fcntl.ioctl(held.fileno(), _SIOCSIFFLAGS, asked.ljust(40, b"\0"))
+    held.close()
 
 
 def _make_read_only(directory: int, path: bytes) -> None:

@@ -39,11 +39,11 @@ class Walls:
 
     def __init__(self, request: LaunchRequest, temporary: str) -> None:
         version = kernel.landlock_version()
-        network = request.options.get("network") == "open"
+        kind = request.options.get("network")
         self._ruleset = kernel.landlock_ruleset(
             version,
             rules.handled(version),
-            0 if network else rules.network_rights(version),
+            rules.network_rights(version) if kind == "none" else 0,
             rules.scopes(version),
         )
         frozen = request.frozen
@@ -53,7 +53,7 @@ class Walls:
             _allow(self._ruleset, path, kind, version)
         self._filter = seccomp.program(
             os.uname().machine,
-            (seccomp.AF_INET, seccomp.AF_INET6) if network else (),
+            () if kind == "none" else (seccomp.AF_INET, seccomp.AF_INET6),
             tracing=False,
             lone_pairs=True,
             guard_truncation=version < rules.GUARDS_TRUNCATION,
@@ -100,7 +100,10 @@ def _become(request: LaunchRequest, walls: Walls, temporary: str) -> "NoReturn":
         kernel.default_signals()
         _limit(request)
         if "freeze" in request.options:
+            kernel.unshare(network="proxy" in request.options)
             kernel.freeze_mounts([*_writable(request), temporary], request.frozen)
+        if "proxy" in request.options:
+            _open_way_out(request)
         walls.enclose()
     except OSError as error:
         _give_up(f"the walls cannot be made: {error}", CANNOT_RUN)
@@ -110,6 +113,15 @@ def _become(request: LaunchRequest, walls: Walls, temporary: str) -> "NoReturn":
         _give_up(f"{request.command[0]}: command not found", NOT_FOUND)
     except OSError as error:
         _give_up(f"{request.command[0]}: {error.strerror}", CANNOT_RUN)
+
+
+def _open_way_out(request: LaunchRequest) -> None:
+    from . import way_out
+
+    kernel.raise_loopback()
+    # Our parent is the keeper, who stays until nothing is left inside.
+    proxy, direct = request.options["proxy"], request.options["direct"]
+    os.environ.update(way_out.open_way_out(proxy, os.getppid(), direct))
 
 
 def _writable(request: LaunchRequest) -> "list[str]":
