@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stringd.actions.hosts import Host
 from stringd.actions.network import literal_host
 from stringd.documents import Action, Document, parse
+from stringd.net.hosts import Host
 from stringd.runtime.packages import record
 from stringd.runtime.packages.install import package_directory
 from stringd.runtime.packages.installed import MAIN_FILE, ORIGIN_FILE
