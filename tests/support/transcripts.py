@@ -4,9 +4,13 @@
     ```send file:main       one command to a topic
     ```reply                what the HTTP wire answers, without the `re:` line
     ```transport            what the ChanFlow wire answers instead, inside its block
+    ```call string          a call of an MCP tool, its arguments as JSON; the client works in
+                            the folder `project` of the home, and no gate is there
+    ```answer               what the model reads
 
 `{home}` in a reply stands for the user's home, `{root}` for the directory all homes are in,
-`v{version}` for ours.
+`v{version}` for ours, `{run}` for the end of a run's id, `{names}`
+for the strategies there are.
 `python -m tests.support.transcripts` rewrites every reply from a running daemon; read the diff
 before you commit it.
 """
@@ -25,10 +29,15 @@ from tests.support.daemon import WAIT_SECONDS, Daemon
 
 TRANSCRIPTS = Path(__file__).parent.parent / "transcripts"
 _FENCE = re.compile(
-    r"^(?P<ticks>`{3,})(?P<kind>file|send|reply|transport)(?: (?P<name>[^\n]+))?\n"
+    r"^(?P<ticks>`{3,})(?P<kind>file|send|reply|transport|call|answer)(?: (?P<name>[^\n]+))?\n"
     r"(?P<text>.*?)^(?P=ticks)$",
     re.MULTILINE | re.DOTALL,
 )
+
+
+_RUN = re.compile(r"\b(hello)-[0-9a-z][0-9a-z-]+")
+
+_AT_HAND = re.compile(r"(Strategies at hand: ).*")
 
 
 class Fence(NamedTuple):
@@ -75,16 +84,37 @@ class Player:
         reply = re.sub(r' time="[^"]+"', "", reply)
         return self._shown(reply.removesuffix("\n"))
 
+    def call(self, tool: str, arguments: str) -> str:
+        """What a model reads when it has called a tool."""
+        project = self.home / "project"
+        project.mkdir(exist_ok=True)
+        params = {"name": tool, "arguments": json.loads(arguments)}
+        reply = self._request(
+            "POST",
+            "/mcp",
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params},
+            {
+                "Accept": "application/json, text/event-stream",
+                "X-Stringd-Cwd": str(project),
+                "X-Stringd-Gate-Socket": str(self.home / "gate.sock"),
+            },
+        )
+        result = json.loads(reply.partition("data: {")[2].join(("{", "")) or reply)["result"]
+        return self._shown("\n".join(part["text"] for part in result["content"]))
+
     def _shown(self, text: str) -> str:
         text = text.replace(str(self.home), "{home}")
         text = text.replace(str(self._daemon.directory), "{root}")
+        text = _AT_HAND.sub(r"\1{names}", _RUN.sub(r"\1-{run}", text))
         return text.replace(f"v{__version__}", "v{version}")
 
-    def _request(self, method: str, path: str, body: dict[str, str]) -> str:
+    def _request(
+        self, method: str, path: str, body: object, more: dict[str, str] | None = None
+    ) -> str:
         connection = http.client.HTTPConnection(
             "127.0.0.1", self._daemon.port, timeout=WAIT_SECONDS
         )
-        headers = {"Content-Type": "application/json", "X-User-Id": self.user}
+        headers = {"Content-Type": "application/json", "X-User-Id": self.user, **(more or {})}
         connection.request(method, path, json.dumps(body).encode(), headers)
         response = connection.getresponse()
         text = response.read().decode()
@@ -100,12 +130,12 @@ def play(player: Player, page: str) -> list[tuple[Fence, str]]:
     for fence in fences(page):
         if fence.kind == "file":
             player.put(fence)
-        elif fence.kind == "send":
+        elif fence.kind in ("send", "call"):
             sent = fence
         else:
             assert sent is not None, "a reply needs a command before it"
-            ask = player.exec if fence.kind == "reply" else player.chanflow
-            answers.append((fence, ask(sent.name, sent.text)))
+            ask = {"reply": player.exec, "transport": player.chanflow, "answer": player.call}
+            answers.append((fence, ask[fence.kind](sent.name, sent.text)))
     return answers
 
 

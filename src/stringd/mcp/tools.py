@@ -21,6 +21,7 @@ from stringd.mcp.run_tools import (
     RunTools,
     SteerArguments,
 )
+from stringd.mcp.way_on import after_command, after_run_failure, wrong_arguments
 from stringd.wire import chanflow
 from stringd.wire.exec import command_label
 from stringd.wire.result import Result, response_text
@@ -29,6 +30,10 @@ from stringd.wire.topic import InvalidTopicError, parse_topic
 Filled = Annotated[str, msgspec.Meta(min_length=1)]
 _T = TypeVar("_T")
 _JOB: Final = "job-"
+
+
+class _ArgumentsError(Exception):
+    """A call that is not what the tool takes."""
 
 
 class StringArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -62,7 +67,9 @@ class Tools:
             outcome = await self._call(caller, name, arguments, report)
             return self._long_texts.shorten(caller.user_id, outcome)
         except ToolError as error:
-            return failed(str(error))
+            return failed(after_run_failure(str(error)))
+        except _ArgumentsError as error:
+            return failed(wrong_arguments(name, str(error)))
         except RunsGoneError:
             return failed("The daemon is stopping.")
 
@@ -85,7 +92,7 @@ class Tools:
                 return await self.runs.answer(caller, _read(arguments, AnswerArguments))
             case "steer":
                 return await self.runs.steer(caller, _read(arguments, SteerArguments))
-        raise ToolError(f"Unknown tool: {name}")
+        raise _ArgumentsError(name)
 
     async def _string(
         self, caller: McpCaller, arguments: StringArguments, report: Report
@@ -93,13 +100,15 @@ class Tools:
         try:
             topic = parse_topic(arguments.topic).canonical
         except InvalidTopicError as error:
-            return block(arguments.topic, Result.error("INVALID_TARGET", str(error)))
+            refused = Result.error("INVALID_TARGET", str(error))
+            return block(arguments.topic, arguments.cmd, refused)
 
         limit = _limit(arguments.timeout)
         commands = self._ports.commands
 
         async def run() -> ToolOutcome:
-            return block(topic, await commands.run(caller, topic, arguments.cmd, limit))
+            result = await commands.run(caller, topic, arguments.cmd, limit)
+            return block(topic, arguments.cmd, result)
 
         what = f"{topic} {command_label(arguments.cmd)}"
         return await self._jobs.run(
@@ -125,13 +134,10 @@ class Tools:
         return await self.runs.wait(arguments.handle, report)
 
 
-def block(topic: str, result: Result) -> ToolOutcome:
+def block(topic: str, command: str, result: Result) -> ToolOutcome:
     """A command's reply as the model reads it."""
     text = response_text(result, with_diff=True)
-    if result.code == "COMMAND_UNSUPPORTED":
-        text = f"{text}\n/help lists every command."
-    if result.note:
-        text = f"{text}\n{result.note}"
+    text = "\n".join(filter(None, (text, after_command(topic, command, result), result.note)))
     return ToolOutcome((chanflow.encode(topic, text),), is_error=not result.ok)
 
 
@@ -158,4 +164,4 @@ def _read(arguments: Mapping[str, Any], kind: type[_T]) -> _T:
     try:
         return msgspec.convert(dict(arguments), kind)
     except msgspec.ValidationError as error:
-        raise ToolError(f"Invalid arguments: {error}") from None
+        raise _ArgumentsError(str(error)) from None

@@ -124,6 +124,22 @@ def test_bare_names_start_at_home_and_are_then_looked_for_where_the_caller_is(
     assert person.gets("/open README.md", cwd=project).endswith("# Mine")
 
 
+@proves("FILE-05")
+def test_a_name_as_replies_show_it_works_wherever_the_topic_is(person: Person) -> None:
+    person.put("notes/plan.md", "# Plan\n")
+    person.put("top.md", "# Top\n")
+    person.gets("/open notes/plan.md")
+    assert person.gets("/replace notes/plan.md\nPlan\n---\nPlans").startswith("Replaced 1 ")
+    assert person.gets("/open notes/plan.md").endswith("# Plans")
+    assert person.gets("/append notes/plan.md\nmore").startswith("Appended to: notes/plan.md")
+    assert person.read("notes/plan.md") == b"# Plans\nmore"
+    # A plain name may be meant for a new file beside the document.
+    person.gets("/write top.md\n# New\n")
+    assert (person.read("top.md"), person.read("notes/top.md")) == (b"# Top\n", b"# New\n")
+    assert person.gets("/open top.md").endswith("# New")
+    assert person.fails("/open ./notes/plan.md").code == "NOT_FOUND"
+
+
 @proves("FILE-06")
 def test_the_daemons_data_is_out_of_reach(person: Person, daemon: Daemon) -> None:
     data = daemon.data_dir

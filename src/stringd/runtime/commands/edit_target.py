@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 from stringd.documents import Target, parse_target, words
@@ -75,8 +76,10 @@ def refuse_lines(order: EditRequest) -> None:
 def file_of(call: Call, order: EditRequest) -> FilePath:
     """The file an order means; no path means the open local document."""
     if order.target.path:
-        find = locate if "--new" in order.switches else locate_named
-        return _named_file(call, order.target.path, find)
+        # A plain name may be meant for a new file beside the document.
+        new = call.line.name in ("write", "append") and "/" not in order.target.path
+        named = partial(locate_named, home_too=not new)
+        return _named_file(call, order.target.path, locate if "--new" in order.switches else named)
     location = call.session.location
     if location is None:
         raise CommandError("INVALID_TARGET", "No document open.")

@@ -132,7 +132,7 @@ def _held(entry: _InstalledEntry, changes: PackageChanges, options: _UpdateOptio
     raise CommandError(
         "CONFLICT",
         f"{entry.label}{changes.versions} asks for more than the installed one, so nothing was "
-        f"changed:\n{shown}\nIf you want that: /update {entry.name} --accept",
+        f"changed:\n{shown}\nIf its owner wants that: /update {entry.name} --accept",
     )
 
 

@@ -78,11 +78,19 @@ def locate(call: "Call", typed: str, base: Path | None = None) -> FilePath:
     return FilePath(typed, Path(path), Path(real), _elsewhere(call, typed, path))
 
 
-def locate_named(call: "Call", typed: str, base: Path | None = None) -> FilePath:
-    """`locate` for a name somebody typed: a bare one that is not there, but is in the caller's
-    directory, is that file. Raises `CommandError`.
+def locate_named(
+    call: "Call", typed: str, base: Path | None = None, *, home_too: bool = True
+) -> FilePath:
+    """`locate` for a name somebody typed: a bare one that is not there, but is in the home or the
+    caller's directory, is that file. Raises `CommandError`.
+
+    Replies show names as they are in the home, so these have to work wherever the topic is.
     """
     file = locate(call, typed, base)
+    if home_too and _is_bare(typed) and not is_there(file.real):
+        at_home = f"{call.session.user.home}/{typed}"
+        if file.path != Path(at_home) and is_there(Path(at_home)):
+            return locate(call, at_home)._replace(typed=typed)
     if file.hint is None or call.cwd is None or _explicitly_relative(typed):
         return file
     return locate(call, f"{call.cwd}/{typed}")._replace(typed=typed)
@@ -158,6 +166,10 @@ def _elsewhere(call: "Call", typed: str, path: str) -> str | None:
         return None
     name = f"./{typed}" if _starts_at_caller(call) else str(meant)
     return f"It exists in {call.cwd}: use {name}"
+
+
+def _is_bare(typed: str) -> bool:
+    return not typed.startswith(("/", "~", "file://")) and not _explicitly_relative(typed)
 
 
 def _explicitly_relative(typed: str) -> bool:

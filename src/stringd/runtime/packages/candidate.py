@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 from stringd.documents import parse
-from stringd.runtime.editing.paths import FilePath, is_directory, locate
+from stringd.runtime.editing.paths import FilePath, is_directory, locate, locate_named
 from stringd.runtime.editing.text_file import MAX_FILE_BYTES, read_text
 from stringd.runtime.packages.archives import MAX_PACKED_BYTES, archive_stem, is_archive
 from stringd.runtime.packages.install import (
@@ -77,7 +77,7 @@ async def put_into_place(
 
 
 async def _local(call: "Call", source: str, wanted: Wanted) -> Candidate:
-    file = locate(call, source)
+    file = locate_named(call, source)
     if is_directory(file.real):
         file = locate(call, str(file.path / MAIN_FILE))._replace(typed=f"{source}/{MAIN_FILE}")
     main = file.real

@@ -1,0 +1,63 @@
+"""One line below a failure that says what a model can do next.
+
+The protocols fix the failures themselves, so that line is for models alone.
+"""
+
+import re
+from typing import Final
+
+from stringd.mcp.catalog import NAMES, TOOLS
+from stringd.wire.result import Result
+
+_TOPICS: Final = (
+    "A topic is file:NAME (documents), app:NAME (an installed app), web:NAME (web pages) or "
+    "bash:NAME (a shell)."
+)
+_FILES: Final = (
+    "/ls lists the String home, /ls ./ the directory your client works in, and "
+    "/find <text> --in ./ searches it."
+)
+
+
+_AFTER: Final = {
+    "Invalid topic": _TOPICS,
+    "File not found": _FILES,
+    "Old text not found": "/edit <path> shows the text as it is, with line numbers.",
+    "No document open": "/open <path> opens one; /edit <path> shows the source of a file.",
+    "Shortcut not found": "/nav page lists the shortcuts of this page, /nav its menus.",
+}
+"""By how the failure begins."""
+_SHELL: Final = (
+    "What is sent to a bash topic is typed into its shell. Commands about the shell begin with "
+    "//, and /commands are for topics of other kinds, such as file:main."
+)
+_COMMAND: Final = re.compile(r"/(?:help|open|info|ls|act|exec|find|outline|edit|write|set)\b")
+
+
+def after_command(topic: str, command: str, result: Result) -> str:
+    """What follows the reply of a command; empty where its own words are enough."""
+    if topic.startswith("bash:"):
+        text = f"{result.message}\n{result.content}"
+        lost = _COMMAND.match(command) and "No such file or directory" in text
+        return _SHELL if lost else ""
+    if result.ok:
+        return ""
+    known = (way for begin, way in _AFTER.items() if result.message.startswith(begin))
+    usual = "/help lists every command." if result.code == "COMMAND_UNSUPPORTED" else ""
+    return next(known, usual)
+
+
+def after_run_failure(message: str) -> str:
+    """A refusal about a run, with the way to find the one that was meant."""
+    if "Run not found: " in message or message.endswith(": not running"):
+        return f"{message}\nrun_status without run_id lists the runs."
+    return message
+
+
+def wrong_arguments(tool: str, problem: str) -> str:
+    """What was wrong with a call, and what the tool takes."""
+    listed = next((each for each in TOOLS if each.name == tool), None)
+    if listed is None:
+        return f"Unknown tool: {tool}. There are {', '.join(NAMES)}."
+    takes = [f"{name}{'' if name in listed.required else '?'}" for name in listed.properties]
+    return f"Invalid arguments: {problem}\n{tool} takes {', '.join(takes)} (? is optional)."
