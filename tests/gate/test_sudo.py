@@ -360,14 +360,23 @@ def test_ctrl_c_at_the_password_reaches_the_caller_as_a_failure(account: Account
         assert finished(again) == (0, "0\n", "")
 
 
+@pytest.fixture
+def lonely() -> Iterator[Path]:
+    """A program that nobody runs but the test."""
+    path = Path(f"/usr/local/bin/stringd-test-{secrets.token_hex(8)}")
+    shutil.copy("/usr/bin/true", path)
+    yield path
+    path.unlink()
+
+
 @proves("GATE-EXE-10")
 @pytest.mark.parametrize("typed", ["\x04", "wrong\n"], ids=["Ctrl-D", "wrong passwords"])
 def test_a_password_that_was_not_given_is_a_failure_and_not_an_end_of_the_command(
-    account: Account, typed: str
+    account: Account, lonely: Path, typed: str
 ) -> None:
     account.may("ALL=(ALL) ALL", "!lecture, passwd_tries=1")
     with account.gate() as gate:
-        asked = account.request(gate, "id", "-u")
+        asked = account.request(gate, str(lonely))
         gate.terminal.wait_for(AS_ROOT_QUESTION)
         gate.terminal.type("y")
         gate.terminal.wait_for("password for")
@@ -379,10 +388,10 @@ def test_a_password_that_was_not_given_is_a_failure_and_not_an_end_of_the_comman
 
 
 @proves("GATE-EXE-10")
-def test_a_command_that_sudo_does_not_allow_is_a_failure(account: Account) -> None:
+def test_a_command_that_sudo_does_not_allow_is_a_failure(account: Account, lonely: Path) -> None:
     account.may("ALL=(root) NOPASSWD: /usr/bin/true")
     with account.gate() as gate:
-        asked = account.request(gate, "id", "-u")
+        asked = account.request(gate, str(lonely))
         gate.terminal.wait_for(AS_ROOT_QUESTION)
         gate.terminal.type("y")
         gate.terminal.wait_for("password for")
@@ -409,6 +418,18 @@ def test_a_command_that_ran_cannot_have_it_recorded_that_it_did_not(
         approve_with_password(gate, account)
         assert finished(asked) == (status, "", f"{text}\n(exit code: {status})\n")
     assert kept_events(account)[-2:] == ["finished", "ended"]
+
+
+@proves("GATE-EXE-10")
+def test_nor_where_sudo_remembers_no_password(account: Account) -> None:
+    account.may("ALL=(ALL) ALL", "!lecture, timestamp_timeout=0")
+    text = "sudo: 3 incorrect password attempts"
+    with account.gate() as gate:
+        asked = account.request(gate, "sh", "-c", f"echo '{text}' >&2; exit 1")
+        approve_with_password(gate, account)
+        code, _, err = finished(asked)
+        assert code == 1
+        assert err == f"Error: not certain whether the command ran; it or sudo says: {text}\n"
 
 
 def kept_events(account: Account) -> list[str]:

@@ -21,6 +21,7 @@ from stringd.gate.decide import Permit
 from stringd.gate.display import clipped
 from stringd.gate.environment import plain_environment
 from stringd.gate.errors import AbortedError, TroubleError, os_text
+from stringd.gate.opened import OpenedWatch
 from stringd.gate.processes import ALL_SIGNALS, QUIET, Child, end
 from stringd.gate.program import ShownProgram
 from stringd.gate.resolve import confirm, executable, resolve, unwritable
@@ -84,6 +85,8 @@ class Pipeline:
         self._streams: dict[int, Capture] = {}
         self._stdout = Capture()
         self._stderrs = [Capture() for _ in self._request.pipeline]
+        self._opened: OpenedWatch | None = None
+        self._was_opened = True
         self._guard: Child | None = None
         self._guarding = -1
         self._is_interrupted = False
@@ -186,6 +189,10 @@ class Pipeline:
         for descriptor in self._streams:
             os.close(descriptor)
         self._streams.clear()
+        if self._opened is not None:
+            self._was_opened = self._opened.was_opened()
+            self._opened.close()
+            self._opened = None
         self.end()
         self._end_guard()
 
@@ -211,7 +218,11 @@ class Pipeline:
             return
         line = refused_by_sudo(outcome.codes[0], outcome.stderrs[0].head)
         if line and not would_run(self._sudo, self._command(0), self._own_env):
-            raise TroubleError(f"sudo did not run the command: {clipped(line, _SHOWN)}")
+            said = clipped(line, _SHOWN)
+            if self._was_opened:
+                # sudo may remember no password, so that `would_run` is always a no.
+                raise TroubleError(f"not certain whether the command ran; it or sudo says: {said}")
+            raise TroubleError(f"sudo did not run the command: {said}")
 
     def _start_stage(self, index: int, stdin: int) -> int:
         """Start one stage reading from `stdin`, which is closed; the end its output comes from."""
@@ -259,6 +270,9 @@ class Pipeline:
                 setsigdef=ALL_SIGNALS,
             )
         words = sudo_words("sudo", self._request.env, self._command(index))
+        if self.is_single and os.geteuid() != 0 and program.path is not None:
+            # What the command prints does not prove that it was not started.
+            self._opened = OpenedWatch(program.path)
         return self._spawn_in_group(self._sudo, words, actions)
 
     def _command(self, index: int) -> list[str]:
