@@ -4,12 +4,13 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.page.support import Shown, World
-from tests.support.http import request
+from tests.support.http import request as send
 
 # Draws its size and the keys it gets until it gets a q.
 DRAWS = """\
@@ -48,7 +49,7 @@ def screen(page: Page, drawing: World) -> Iterator[Page]:
     page.keyboard.press("Enter")
     expect(page.locator(".xterm-rows")).to_contain_text(SIZE)
     yield page
-    request(drawing.daemon.port, "POST", "/topics/default/bash:draw/input", {"text": "q"})
+    send(drawing.daemon.port, "POST", "/topics/default/bash:draw/input", {"text": "q"})
     expect(page.locator(".screen")).to_have_count(0)
 
 
@@ -117,3 +118,56 @@ def test_styles_count_only_with_the_word_of_this_page(
     )
     assert json.loads(counted) == ["yes", ""]
     assert ["style-src" in each for each in shown.complaints] == [True]
+
+
+@pytest.fixture
+def edited(page: Page, drawing: World, request: pytest.FixtureRequest) -> Page:
+    name = f"{len(request.node.name)} it's.md"
+    (drawing.daemon.home / name).write_text("# Plan\n\none\ntwo\n", "utf-8")
+    drawing.user.exec(f'/open "{name}"', "file:edited")
+    page.goto(f"{drawing.address}topic/default/file%3Aedited")
+    page.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Text of the document")).to_have_value("# Plan\n\none\ntwo\n")
+    return page
+
+
+def file_of(world: World, page: Page) -> Path:
+    return world.daemon.home / page.locator(".topic-head code").inner_text()
+
+
+def test_a_document_is_edited_as_text_and_saved_by_keys(edited: Page, drawing: World) -> None:
+    field = edited.get_by_label("Text of the document")
+    field.fill("---\ntitle: x\n---\n# Plan\n\n'three' \"four\"\n\n")
+    field.press("Control+s")
+    expect(edited.locator(".editor .bar")).to_contain_text("Saved.")
+    text = file_of(drawing, edited).read_text("utf-8")
+    assert text == "---\ntitle: x\n---\n# Plan\n\n'three' \"four\"\n\n"
+    edited.get_by_role("button", name="Page", exact=True).click()
+    expect(edited.locator(".document.page")).to_contain_text("'three' \"four\"")
+
+
+def test_what_changed_meanwhile_is_shown_and_overwritten_only_on_purpose(
+    edited: Page, drawing: World
+) -> None:
+    path = file_of(drawing, edited)
+    edited.get_by_label("Text of the document").fill("# Mine\n")
+    path.write_text("# Plan\n\none\nTWO\n", "utf-8")
+    edited.get_by_role("button", name="Save").click()
+    meanwhile = edited.get_by_label("Changed meanwhile")
+    expect(meanwhile.locator("tr.del")).to_contain_text("two")
+    expect(meanwhile.locator("tr.add")).to_contain_text("TWO")
+    assert path.read_text("utf-8") == "# Plan\n\none\nTWO\n"
+    edited.get_by_role("button", name="Back to my text").click()
+    edited.get_by_role("button", name="Save").click()
+    edited.get_by_role("button", name="Overwrite with mine").click()
+    expect(edited.locator(".editor .bar")).to_contain_text("Saved.")
+    assert path.read_text("utf-8") == "# Mine\n"
+
+
+def test_a_draft_is_there_after_a_look_elsewhere(edited: Page) -> None:
+    edited.get_by_label("Text of the document").fill("# Half")
+    edited.get_by_role("link", name="Inbox", exact=True).click()
+    edited.go_back()
+    expect(edited.get_by_label("Text of the document")).to_have_value("# Half")
+    edited.get_by_role("button", name="Undo all").click()
+    expect(edited.get_by_role("button", name="Save")).to_be_disabled()

@@ -6,6 +6,7 @@ import { offer } from "../keys.js";
 import { ActionForm } from "../parts/action_form.js";
 import { Console } from "../parts/console.js";
 import { DocumentPage } from "../parts/document.js";
+import { Editor } from "../parts/editor.js";
 import { TopicList } from "../parts/topic_list.js";
 import { path, query, setQuery, to } from "../route.js";
 import { shown } from "../text.js";
@@ -92,6 +93,7 @@ function Pages({ user, topic, view, refresh }) {
     () => offer("topic", [
       { key: "`", what: "console", run: () => field.current?.focus() },
       { key: "a", what: "actions", run: () => /** @type {HTMLElement | null} */ (document.querySelector(".action .fold"))?.focus() },
+      { key: "e", what: "edit", run: () => setQuery("show", "edit") },
       { key: "b", what: "back", run: () => keys.current.send("/back") },
       { key: "j", what: "next block", run: () => keys.current.step(1) },
       { key: "k", what: "previous block", run: () => keys.current.step(-1) },
@@ -102,7 +104,7 @@ function Pages({ user, topic, view, refresh }) {
     <section class=${`topic-main tab-${tab}`} aria-label=${shown(topic)}>
       <${Head} topic=${topic} view=${view} send=${send} />
       <${Menus} document=${document_} follow=${follow} />
-      <div class="scroll sheet-of" ref=${page} tabindex="0" role="region" aria-label="Document"><${Body} view=${view} user=${user} topic=${topic} follow=${follow} setLine=${toConsole} /></div>
+      ${query.value.get("show") === "edit" && document_?.uri ? html`<${Editor} key=${document_.uri} user=${user} topic=${topic} uri=${document_.uri} run=${run} />` : html`<div class="scroll sheet-of" ref=${page} tabindex="0" role="region" aria-label="Document"><${Body} view=${view} user=${user} topic=${topic} follow=${follow} setLine=${toConsole} /></div>`}
       <${Console} topic=${topic} view=${view} entries=${entries} send=${send} field=${field} line=${line} setLine=${setLine} />
     </section>
     <aside class=${`topic-side tab-${tab}`} aria-label="What can be done here">
@@ -128,7 +130,7 @@ function Head({ topic, view, send }) {
   return html`<header class="sub topic-head"><button class="button plain" disabled=${!history.length} aria-label="Back" title="Back" onClick=${() => send("/back")}>‹</button>
     <h1>${shown(topic)}</h1><code class="cut">${document ? html`${shown(document.shown)}${document.block ? html`<b>#${shown(document.block)}</b>` : ""}` : ""}</code>
     ${running.length > 0 && html`<span class="quiet">working${queued.length ? `, ${queued.length} wait` : ""}</span>`}
-    ${document && html`<div class="choice" role="group" aria-label="Show">${[["page", "Page"], ["source", "Source"]].map(([key, name]) => html`<button aria-pressed=${shows === key} onClick=${() => setQuery("show", key === "page" ? null : key ?? null)}>${name}</button>`)}</div>`}</header>`;
+    ${document && html`<div class="choice" role="group" aria-label="Show">${[["page", "Page"], ["source", "Source"], ...(document.uri.startsWith("file:") ? [["edit", "Edit"]] : [])].map(([key, name]) => html`<button aria-pressed=${shows === key} onClick=${() => setQuery("show", key === "page" ? null : key ?? null)}>${name}</button>`)}</div>`}</header>`;
 }
 
 /** @param {{ document: any, follow: (target: string) => void }} props */
