@@ -321,6 +321,7 @@ OPT_IN: dict[str, dict[str, Check]] = {
     },
     "run_forked": {"runId": text, "forkedFrom": _FORK},
     "run_deleted": {"runId": text},
+    "decision_list": {"runId": text, "decisions": items(mapping)},
     "discovered_strategies": {"strategies": items(mapping), "warnings": items(mapping)},
 }
 """Types of ours; only a client that asked for them may get one."""

@@ -177,6 +177,8 @@ def test_the_daemon_knows_exactly_the_protocols_requests_and_some_of_its_own() -
         "discover_strategies",
         "fork_run",
         "tool_answer",
+        "list_decisions",
+        "revoke_decision",
     ]
 
 

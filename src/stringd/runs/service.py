@@ -188,6 +188,8 @@ class RunService:
                 requests.StopRun: lambda request, _client: control.stop(request.run_id),
                 requests.SteerRun: control.steer,
                 requests.UpdatePolicy: lambda request, _client: control.update_policy(request),
+                requests.ListDecisions: lambda request, _client: control.decisions(request),
+                requests.RevokeDecision: lambda request, _client: control.revoke(request),
                 requests.UserInput: answers.user_input,
                 requests.QuestionResponse: answers.question_response,
                 requests.PermissionDecision: answers.permission_decision,

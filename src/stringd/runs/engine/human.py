@@ -170,7 +170,7 @@ def _approval(run_id: str, request_id: str, name: str, question: str) -> message
 
 
 def decided(
-    wish: PermissionRequest, decision: str, by: DecidedBy, reason: str = ""
+    wish: PermissionRequest, decision: str, by: DecidedBy, reason: str = "", command: str = ""
 ) -> PermissionDecided:
     """A decision as the timeline keeps it."""
     return PermissionDecided(
@@ -182,6 +182,7 @@ def decided(
         operation=wish.operation,
         decided_by=by,
         reason=reason or UNSET,
+        command=command or UNSET,
     )
 
 
@@ -203,5 +204,5 @@ def asked_for(prompt: messages.RequestPermission | PromptAsked) -> PermissionReq
     """What a permission request was about, whether it is open or on record."""
     if isinstance(prompt, PromptAsked):
         return msgspec.json.decode(prompt.about, type=PermissionRequest)
-    tool = prompt.tool_name or ""
-    return PermissionRequest(prompt.agent_name, tool, prompt.operation, prompt.resource)
+    tool, details = prompt.tool_name or "", prompt.details or None
+    return PermissionRequest(prompt.agent_name, tool, prompt.operation, prompt.resource, details)

@@ -60,6 +60,11 @@ class PendingPrompts:
     def decide_permission(self, request_id: str, answer: str) -> RequestPermission | None:
         return self._answer(RequestPermission, request_id, answer)
 
+    def find_permission(self, request_id: str) -> RequestPermission | None:
+        waiting = self._by_id.get((RequestPermission, request_id))
+        prompt = waiting.prompt if waiting else None
+        return prompt if isinstance(prompt, RequestPermission) else None
+
     def _answer(self, kind: type[P], request_id: str, text: str) -> P | None:
         waiting = self._by_id.get((kind, request_id))
         return None if waiting is None else self._settle(waiting, kind, text)

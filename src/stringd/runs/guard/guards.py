@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.policy import (
     CommandPolicy,
+    Direction,
     ForbiddenGlobs,
     PathPolicy,
     Policy,
@@ -69,18 +71,37 @@ class GuardDefaults:
 _PLAIN: Final = GuardDefaults()
 
 
+class Standing(NamedTuple):
+    """What a human decided for the rest of a segment: an answer, or a glob of a policy."""
+
+    id: str
+    tool: str
+    verdict: Literal["allow", "deny"]
+    direction: Direction
+    resource: str
+    kind: Literal["session", "policy"]
+    entry: SessionEntry | None = None
+
+
 class RunGuards:
     """The guards of one run. They end with its segment, and every grant with them.
 
     Those of a launched strategy have grants of their own under the policies of its `parent`.
     """
 
-    __slots__ = ("_guards", "_parent", "defaults")
+    __slots__ = ("_guards", "_numbers", "_parent", "_standing", "defaults")
 
     def __init__(self, defaults: GuardDefaults = _PLAIN, parent: "RunGuards | None" = None) -> None:
         self.defaults = defaults
         self._parent = parent
         self._guards: dict[str, ToolGuard] = {}
+        self._standing: dict[str, Standing] = {}
+        self._numbers = count(1)
+
+    @property
+    def standing(self) -> list[Standing]:
+        """What was decided for the rest of the segment and still counts, oldest first."""
+        return list(self._standing.values())
 
     def of(self, tool: str) -> ToolGuard:
         if tool not in self._guards:
@@ -98,7 +119,34 @@ class RunGuards:
         """Keep a session answer; returns the chain as it is now."""
         guard = self.of(tool)
         guard.session.append(entry)
+        self._keep(tool, entry.verdict, entry.direction, entry.resource, "session", entry)
         return guard.names()
+
+    def revoke(self, decision_id: str) -> tuple[str, list[str]] | None:
+        """Take a decision back; its tool with the chain as it is now, or None for an unknown id."""
+        decision = self._standing.pop(decision_id, None)
+        if decision is None:
+            return None
+        guard = self.of(decision.tool)
+        if decision.entry is not None:
+            guard.session = [each for each in guard.session if each is not decision.entry]
+        else:
+            policy = guard.read if decision.direction == "read" else guard.write
+            globs = policy.allow if decision.verdict == "allow" else policy.deny
+            globs.remove(decision.resource)
+        return decision.tool, guard.names()
+
+    def _keep(
+        self,
+        tool: str,
+        verdict: Literal["allow", "deny"],
+        direction: Direction,
+        resource: str,
+        kind: Literal["session", "policy"],
+        entry: SessionEntry | None = None,
+    ) -> None:
+        id_ = str(next(self._numbers))
+        self._standing[id_] = Standing(id_, tool, verdict, direction, resource, kind, entry)
 
     def update(
         self,
@@ -117,4 +165,8 @@ class RunGuards:
             policy.deny += deny
             policy.allow += allow
             policy.default = policy.default if default is None else default
+            for glob in deny:
+                self._keep(name, "deny", mode, glob, "policy")
+            for glob in allow:
+                self._keep(name, "allow", mode, glob, "policy")
         return [(name, self.of(name).names()) for name in tools]

@@ -11,11 +11,16 @@ from stringd.runs.guard.policy import SessionEntry, Subject, Verdict
 from stringd.runs.guard.workspace import Workspace, WorkspacePath
 
 Operation = Literal["fs.read", "fs.write", "fs.exec"]
-_OPERATIONS: Final[Mapping[str, Operation]] = {
+OPERATIONS: Final[Mapping[str, Operation]] = {
     "read": "fs.read",
     "write": "fs.write",
     "exec": "fs.exec",
 }
+
+
+EDITABLE: Final = "editable"
+"""In the details of a request: it can be answered with another command."""
+_EDITED: Final = " edited"
 
 
 class PermissionRequest(NamedTuple):
@@ -29,20 +34,28 @@ class PermissionRequest(NamedTuple):
 
 
 class HumanAnswer(NamedTuple):
-    """What the human said to a request: the decision word, and why if they gave a reason."""
+    """What the human said to a request: the decision word, and why if they gave a reason.
+
+    `command` is what they allowed instead of the command that was asked about.
+    """
 
     decision: str
     reason: str = ""
+    command: str = ""
 
     @property
     def text(self) -> str:
         """As prompts are answered and recorded: the word, and the reason from the next line on."""
+        if self.command:
+            return f"{self.decision}{_EDITED}\n{self.command}"
         return f"{self.decision}\n{self.reason}" if self.reason else self.decision
 
     @classmethod
     def read(cls, text: str) -> "HumanAnswer":
-        decision, _, reason = text.partition("\n")
-        return cls(decision, reason)
+        decision, _, rest = text.partition("\n")
+        if decision.endswith(_EDITED):
+            return cls(decision.removesuffix(_EDITED), command=rest)
+        return cls(decision, rest)
 
 
 class Verdicts(NamedTuple):
@@ -89,17 +102,31 @@ class Permissions:
         *,
         scope: str = "",
         leaves: Sequence[str] = (),
-    ) -> None:
-        """Permission to run a command line. Raises `Denied`.
+        editable: bool = False,
+    ) -> str:
+        """Permission to run a command line; returns the line to run. Raises `Denied`.
+
+        That is another one where it is `editable` and whoever was asked changed it.
 
         `details.why` says what speaks against it. A grant counts for the same line in the same
         `scope` only. What `leaves` the sandbox is always asked about.
         """
         await read_ahead(line)
         why = [*leaves, *self.guards.of(tool).reasons(line)]
-        told = {**details, "why": why} if why else details
+        told = {**details, "why": why} if why else dict(details)
+        if editable:
+            told[EDITABLE] = True
         subject = Subject("exec", line, scope=scope)
-        await self._authorize(agent, tool, subject, told, "ask" if leaves else "allow")
+        edited = await self._authorize(agent, tool, subject, told, "ask" if leaves else "allow")
+        if not edited:
+            return line
+        await read_ahead(edited)
+        ruling = _judge(self.guards.of(tool), Subject("exec", edited, scope=scope))
+        if ruling.verdict == "deny":
+            # What nobody may run cannot be allowed by writing it into the answer.
+            why = self.guards.of(tool).reasons(edited)
+            raise Denied(f"Running {edited} is denied by {ruling.policy}: {'; '.join(why)}")
+        return edited
 
     async def address(self, agent: str, tool: str, url: str, details: Mapping[str, Any]) -> None:
         """Leave to fetch from an address that is not public. Raises `Denied`."""
@@ -125,21 +152,22 @@ class Permissions:
         subject: Subject,
         details: Mapping[str, Any] | None,
         otherwise: Verdict = "allow",
-    ) -> None:
+    ) -> str:
+        """Returns the command to run instead, where the human gave one. Raises `Denied`."""
         ruling = _judge(self.guards.of(tool), subject, otherwise)
-        operation = _OPERATIONS[subject.direction]
+        operation = OPERATIONS[subject.direction]
         wish = PermissionRequest(agent, tool, operation, subject.resource, details)
         if ruling.verdict == "ask":
-            await self._ask(wish, subject)
-            return
+            return await self._ask(wish, subject)
         if ruling.verdict == "deny" or ruling.policy.startswith("session-"):
             self._verdicts.policy_decided(wish, ruling.verdict, ruling.policy)
         if ruling.verdict == "deny":
             why = "; ".join((details or {}).get("why", ()))
             raise Denied(f"{_deed(wish)} is denied by {ruling.policy}{': ' if why else ''}{why}")
+        return ""
 
-    async def _ask(self, wish: PermissionRequest, subject: Subject) -> None:
-        decision, reason = HumanAnswer.read(await self._verdicts.ask(wish))
+    async def _ask(self, wish: PermissionRequest, subject: Subject) -> str:
+        decision, reason, command = HumanAnswer.read(await self._verdicts.ask(wish))
         verdict: Literal["allow", "deny"] = "allow" if decision.startswith("allow") else "deny"
         if decision.endswith("-session"):
             entry = SessionEntry(verdict, subject.direction, subject.resource, subject.scope)
@@ -147,6 +175,7 @@ class Permissions:
             self._verdicts.chain_changed(wish.tool_name, chain)
         if verdict == "deny":
             raise Denied(f"{_deed(wish)} was denied by the user{': ' if reason else ''}{reason}")
+        return command
 
 
 def _judge(guard: ToolGuard, subject: Subject, otherwise: Verdict = "allow") -> Ruling:

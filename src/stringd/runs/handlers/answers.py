@@ -11,7 +11,7 @@ from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.pending import prompt_kind
 from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import RefusedError
-from stringd.runs.guard.permissions import HumanAnswer
+from stringd.runs.guard.permissions import EDITABLE, HumanAnswer
 from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.record.events import PromptAsked, PromptKind
 from stringd.runs.record.resume import read_journal
@@ -85,16 +85,33 @@ class Answers:
         """Settle a permission request, once. Raises `RefusedError`."""
         run_id, wanted, decision = request.run_id, request.permission_request_id, request.decision
         reason = (request.reason or "").strip()
-        answer = HumanAnswer(decision, reason).text
+        command = request.command or ""
+        answer = HumanAnswer(decision, reason, command).text
+        if command:
+            self._check_editable(run_id, wanted, decision)
         run = self._known.get(run_id)
         open_ = run.prompts.decide_permission(wanted, answer) if run else None
         prompt = open_ or self._keep(run_id, _asked("permission", request_id=wanted), answer)
         if prompt is None:
             message = f"No pending permission request {wanted} for run {run_id}"
             raise RefusedError("NO_PENDING_PERMISSION", message)
-        settled = decided(asked_for(prompt), decision, client.by, reason)
+        settled = decided(asked_for(prompt), decision, client.by, reason, command)
         self._services.recorder(run_id).permission_decided(settled)
         self._resolved(run_id, "permission", wanted, decision, client)
+
+    def _check_editable(self, run_id: str, wanted: str, decision: str) -> None:
+        """Another command can only be allowed, once, where one was asked about."""
+        run = self._known.get(run_id)
+        open_ = run.prompts.find_permission(wanted) if run else None
+        matches = _asked("permission", request_id=wanted)
+        kept = next(filter(matches, self._interrupted.get(run_id, [])), None)
+        prompt = open_ or kept
+        details = asked_for(prompt).details if prompt else {EDITABLE: True}
+        if decision != "allow" or not (details or {}).get(EDITABLE):
+            raise RefusedError(
+                "INVALID_MESSAGE",
+                "command goes with the decision allow, for a request whose details say editable",
+            )
 
     def _resolved(
         self, run_id: str, kind: PromptKind, request_id: str, answer: str, client: ConnectedClient

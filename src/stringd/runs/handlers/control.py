@@ -9,11 +9,13 @@ from stringd.runs.engine.executor import RunExecutor
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.run import Prepared, Run
 from stringd.runs.errors import NotRecordedError, RefusedError, StartError
+from stringd.runs.guard.permissions import OPERATIONS
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.subscriptions import follow
 from stringd.runs.record.store import RunStore
 from stringd.wire.runs import messages, requests
+from stringd.wire.runs.catalog import StandingDecision
 from stringd.wire.runs.types import PolicyName
 
 log = logging.getLogger(__name__)
@@ -109,10 +111,7 @@ class RunControl:
 
     def update_policy(self, request: requests.UpdatePolicy) -> None:
         """Change path policies and show each changed chain. Raises `RefusedError`."""
-        run = self._known.get(request.run_id)
-        if run is None or not run.live or run.prepared is None:
-            message = f"No active run found for runId {request.run_id}"
-            raise RefusedError("RUN_NOT_FOUND", message)
+        run = self._live(request.run_id)
         changed = run.policies.update(
             request.tool or None,
             request.mode,
@@ -121,8 +120,47 @@ class RunControl:
             default=request.default or None,
         )
         for tool, chain in changed:
-            policies = [PolicyName(name=name) for name in chain]
-            run.publish(messages.PolicyUpdated(run_id=run.id, tool=tool, policies=policies))
+            _show_chain(run, tool, chain)
+
+    def decisions(self, request: requests.ListDecisions) -> messages.DecisionList:
+        """What was decided for the rest of a live run. Raises `RefusedError`."""
+        return _decisions(self._live(request.run_id))
+
+    def revoke(self, request: requests.RevokeDecision) -> messages.DecisionList:
+        """Take a decision back; what it settled is asked or judged again. Raises `RefusedError`."""
+        run = self._live(request.run_id)
+        changed = run.policies.revoke(request.decision_id)
+        if changed is None:
+            message = f"No decision {request.decision_id} counts in run {run.id}"
+            raise RefusedError("NOT_FOUND", message)
+        _show_chain(run, *changed)
+        return _decisions(run)
+
+    def _live(self, run_id: str) -> Run:
+        run = self._known.get(run_id)
+        if run is None or not run.live or run.prepared is None:
+            raise RefusedError("RUN_NOT_FOUND", f"No active run found for runId {run_id}")
+        return run
+
+
+def _show_chain(run: Run, tool: str, chain: list[str]) -> None:
+    policies = [PolicyName(name=name) for name in chain]
+    run.publish(messages.PolicyUpdated(run_id=run.id, tool=tool, policies=policies))
+
+
+def _decisions(run: Run) -> messages.DecisionList:
+    found = [
+        StandingDecision(
+            decision_id=each.id,
+            tool_name=each.tool,
+            decision=each.verdict,
+            operation=OPERATIONS[each.direction],
+            resource=each.resource,
+            kind=each.kind,
+        )
+        for each in run.policies.standing
+    ]
+    return messages.DecisionList(run_id=run.id, decisions=found)
 
 
 def _receipt(

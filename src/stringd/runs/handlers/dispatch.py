@@ -24,6 +24,7 @@ DECISIONS: Final = frozenset(
         requests.QuestionResponse,
         requests.UserInput,
         requests.UpdatePolicy,
+        requests.RevokeDecision,
         requests.SetCredential,
         requests.RemoveCredential,
         requests.HubInstall,

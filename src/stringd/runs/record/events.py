@@ -124,7 +124,7 @@ class DecidedBy(Struct, rename="camel", kw_only=True):
 
 
 class PermissionDecided(TimelineEvent, tag="permission_decision", kw_only=True):
-    """`operation`, `decided_by` and `reason` are ours."""
+    """`operation`, `decided_by`, `reason` and `command` (what runs instead) are ours."""
 
     decision: str
     agent_name: str | UnsetType = UNSET
@@ -133,6 +133,7 @@ class PermissionDecided(TimelineEvent, tag="permission_decision", kw_only=True):
     operation: str | UnsetType = UNSET
     decided_by: DecidedBy | UnsetType = UNSET
     reason: str | UnsetType = UNSET
+    command: str | UnsetType = UNSET
 
 
 class ModelTurn(TimelineEvent, tag="model_turn", kw_only=True):

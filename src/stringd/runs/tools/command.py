@@ -126,15 +126,21 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
         check_folder(place)
         # A yes counts for the same command, in the same place, with the same variables and reach.
         scope = json.dumps([str(place.real), args.env or {}, reach.details], sort_keys=True)
-        await permissions.command(
-            agent, self.name, args.command, details, scope=scope, leaves=reach.leaves
+        command = await permissions.command(
+            agent,
+            self.name,
+            args.command,
+            details,
+            scope=scope,
+            leaves=reach.leaves,
+            editable=True,
         )
         environment = child_environment({**(args.env or {}), "STRINGD_RUN_ID": context.run_id})
         limit = (args.timeout_ms or 60_000) / 1000
         proxy = HostProxy(reach.hosts) if reach.network is Network.HOSTS else None
         try:
             started = await sandbox.enclose(
-                (_shell(), "-c", "--", args.command),
+                (_shell(), "-c", "--", command),
                 environment,
                 level=reach.level,
                 network=reach.network,
@@ -147,7 +153,12 @@ class RunCommand(BuiltInTool[RunCommandArguments]):
         finally:
             if proxy:
                 await proxy.close()
-        return _answer(args.command, place, ended, limit, reach, proxy.refused if proxy else ())
+        refused = proxy.refused if proxy else ()
+        answer = _answer(command, place, ended, limit, reach, refused)
+        if command != args.command:
+            told = f"NOTE: The user ran this instead: {command}\n{answer.output}"
+            return answer._replace(output=told)
+        return answer
 
 
 class _Reach(NamedTuple):

@@ -108,6 +108,20 @@ class HubPackage(Value, kw_only=True):
     links: Any = UNSET
 
 
+class StandingDecision(Value, kw_only=True):
+    """Ours: what counts for the rest of a live run.
+
+    `kind` is `session` for an answer to a request, `policy` for a glob of `update_policy`.
+    """
+
+    decision_id: str
+    tool_name: str
+    decision: Literal["allow", "deny"]
+    operation: Literal["fs.read", "fs.write", "fs.exec"]
+    resource: str
+    kind: Literal["session", "policy"]
+
+
 class DiscoveredStrategy(Value, kw_only=True):
     """A strategy file at hand. `manifest_path` is its project's, to prepare it with."""
 

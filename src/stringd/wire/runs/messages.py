@@ -182,6 +182,13 @@ class DiscoveredStrategies(Message, tag="discovered_strategies", kw_only=True):
     warnings: list[catalog.StrategyWarning]
 
 
+class DecisionList(Message, tag="decision_list", kw_only=True):
+    """Ours, in answer to `list_decisions` and `revoke_decision`: what counts now, oldest first."""
+
+    run_id: str
+    decisions: list[catalog.StandingDecision]
+
+
 class RunBroadcast(Message, kw_only=True):
     """`seq` counts a run's broadcasts without a gap, across segments and restarts."""
 
@@ -289,6 +296,7 @@ DaemonMessage = (
     | RunForked
     | CredentialRemoved
     | DiscoveredStrategies
+    | DecisionList
     | SteerUndelivered
     | ToolAsked
     | StrategyStarted

@@ -88,11 +88,25 @@ class QuestionResponse(OfRun, tag="question_response", frozen=True, kw_only=True
 
 
 class PermissionDecision(OfRun, tag="permission_decision", frozen=True, kw_only=True):
-    """`reason` is ours: why it is denied, for the agent to read."""
+    """`reason` is ours: why it is denied, for the agent to read.
+
+    So is `command`: what to run instead of the command that was asked about.
+    """
 
     permission_request_id: Filled
     decision: Literal["allow", "deny", "allow-session", "deny-session"]
     reason: str | UnsetType = UNSET
+    command: Filled | UnsetType = UNSET
+
+
+class ListDecisions(OfRun, tag="list_decisions", frozen=True, kw_only=True):
+    """Ours: what was decided for the rest of a live run."""
+
+
+class RevokeDecision(OfRun, tag="revoke_decision", frozen=True, kw_only=True):
+    """Ours: take one of these decisions back."""
+
+    decision_id: Filled
 
 
 class UpdatePolicy(OfRun, tag="update_policy", frozen=True, kw_only=True):
@@ -281,4 +295,6 @@ ClientMessage = (
     | DiscoverStrategies
     | ForkRun
     | ToolAnswer
+    | ListDecisions
+    | RevokeDecision
 )
