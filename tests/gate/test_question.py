@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,19 @@ RUNS_AS_ROOT = "Runs:    as root in /, through /usr/bin/sudo\n"
 def test_the_list_of_words_is_bounded() -> None:
     many = question(("echo", *map(str, range(1000))))
     assert len(list(word_lines(many, 100))) == 201
+
+
+def test_whom_a_program_asks_for_is_below_what_the_kernel_says_of_it() -> None:
+    asked = question(("true",), client="code-friend 2.1", directory="/home/alice/shop")
+    peer = replace(PEER, agent="claude (pid 7)", behind="/usr/bin/node (pid 8)")
+    text = shown(replace(asked, peer=peer))
+    client = (
+        "Client:  (unknown), /usr/bin/node (pid 4242), by claude (pid 7) in /home/alice/project"
+    )
+    forwhom = "For:     code-friend 2.1, /usr/bin/node (pid 8) in /home/alice/shop"
+    assert f"{client}\n{forwhom}\n" in text
+    assert forwhom in shown(replace(asked, peer=peer), rows=12)
+
+
+def test_a_program_that_asks_for_itself_has_no_such_line() -> None:
+    assert "For:" not in shown(question(("true",)))

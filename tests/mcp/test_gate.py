@@ -1,6 +1,7 @@
 """`execute`: what the model reads about a human's decision, and that none is made for them."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,6 +112,28 @@ async def test_unusable_requests_are_refused_before_anybody_is_asked(
     assert text(keys) == "forward_agent is only allowed with privileged: false"
     assert all(each.is_error for each in (nothing, keys, shape, unknown))
     assert desk.human.asked == []
+
+
+def test_the_question_says_which_client_asks_and_where_it_works(daemon: Daemon, desk: Desk) -> None:
+    with Pipe(daemon, STRINGD_GATE_SOCKET=str(desk.path)) as pipe:
+        about = {"name": "code\x1bfriend", "version": "2.1"}
+        pipe.call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=about)
+        pipe.call("tools/call", name="execute", arguments={"argv": ["true"], "privileged": False})
+    [question] = desk.human.asked
+    assert question.request.client == "code?friend 2.1"
+    assert question.request.directory == str(daemon.directory)
+    # We started it, so we are the client.
+    assert f"(pid {os.getpid()})" in question.peer.behind
+
+
+@pytest.mark.anyio
+async def test_a_client_without_our_bridge_is_known_by_the_kernel(
+    daemon: Daemon, connect: Connect, desk: Desk
+) -> None:
+    async with connect(daemon, gate=str(desk.path)) as client:
+        await client.call_tool("execute", {"argv": ["true"], "privileged": False})
+    [question] = desk.human.asked
+    assert f"(pid {os.getpid()})" in question.peer.behind
 
 
 @pytest.mark.anyio

@@ -7,6 +7,7 @@ request matters, and that is a connection to end. Standard library only: agents 
 
 import base64
 import json
+import os
 import select
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,9 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 _GREETINGS = ("initialize", "server/discover")
 """Methods whose answer may hold the instructions."""
+
+_MAX_CLIENT = 200
+"""Of a client's name and version, so much is passed on."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -58,6 +62,8 @@ class Bridge:
             **({"X-Stringd-Cwd": quote(cwd)} if cwd else {}),
             **({"X-Stringd-Env": urlencode(environment)} if environment else {}),
             **({"X-Stringd-Gate-Socket": quote(gate_socket)} if gate_socket else {}),
+            # The client starts us, so it is our parent.
+            "X-Stringd-Client-Pid": str(os.getppid()),
         }
         self._cwd = cwd
         self._version: str | None = None
@@ -99,12 +105,21 @@ class Bridge:
     def _start(self, message: Json, line: bytes) -> None:
         # What follows the handshake must know which version was agreed on.
         if message["method"] == "initialize":
+            self._note_client(message)
             self._answer(message, line)
             return
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         thread = threading.Thread(target=self._answer, args=(message, line), daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def _note_client(self, message: Json) -> None:
+        """Remember what the client calls itself: the daemon hears every message by itself."""
+        params = message.get("params")
+        info = params.get("clientInfo") if isinstance(params, dict) else None
+        if isinstance(info, dict):
+            name = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
+            self._headers["X-Stringd-Client"] = quote(name[:_MAX_CLIENT], errors="replace")
 
     def _cancel(self, message: Json) -> None:
         params = message.get("params")

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from stringd.gate.errors import BusyError
+from stringd.gate.peers import executable_of
 
 MAX_IN_FLIGHT: Final = 64
 MAX_PER_CALLER: Final = 16
@@ -40,6 +41,30 @@ def caller_of(pid: int, uid: int) -> CallerId:
         above, started = _parent_and_start(parent)
         found, parent = CallerId(parent, started), above
     return found
+
+
+AGENTS: Final = frozenset(
+    {"claude", "codex", "gemini", "cursor-agent", "opencode", "aider", "goose", "amp", "copilot"}
+)
+"""Names that agents give their processes."""
+
+
+def agent_of(pid: int) -> str:
+    """The nearest agent at or above a process, by the name it gave itself; or nothing."""
+    for _ in range(_DEEPEST):
+        if (name := _name(pid)) in AGENTS:
+            return f"{name} (pid {pid})"
+        pid = _parent_and_start(pid)[0]
+        if pid <= 1:
+            break
+    return ""
+
+
+def program_of(pid: int, uid: int) -> str:
+    """A process of this account by its program; or nothing if there is none of that number."""
+    if pid <= 0 or _uid(pid) != uid:
+        return ""
+    return f"{executable_of(pid)} (pid {pid})"
 
 
 class Callers:
@@ -130,8 +155,12 @@ def _uid(pid: int) -> int:
 
 def _manages_services(pid: int) -> bool:
     """Whether it starts what has nothing to do with each other, like the user's systemd."""
+    return _name(pid) in ("systemd", "init", "launchd", "runit", "s6-svscan")
+
+
+def _name(pid: int) -> str:
     try:
         with open(f"/proc/{pid}/comm", "rb") as file:
-            return file.read().strip() in (b"systemd", b"init", b"launchd", b"runit", b"s6-svscan")
+            return file.read().decode("utf-8", "replace").strip()
     except OSError:
-        return False
+        return ""

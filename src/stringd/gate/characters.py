@@ -58,6 +58,11 @@ _FORBIDDEN: Final = _character_class(FORBIDDEN)
 _INVISIBLE: Final = _character_class(INVISIBLE)
 
 
+def cleaned(text: str) -> str:
+    """The text with a question mark for every character that a request may not carry."""
+    return _FORBIDDEN.sub("?", text)
+
+
 def is_clean(text: str) -> bool:
     """Whether a request may carry this text in a field."""
     return _FORBIDDEN.search(text) is None

@@ -65,6 +65,10 @@ class AskingPeer:
     cwd: str = ""
     # The outermost program of its tree, where that is another one.
     origin: str = ""
+    # The agent above it, by the name it gave its process.
+    agent: str = ""
+    # The program it says it asks for, where the kernel knows one of that number.
+    behind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +186,8 @@ def _side_lines(question: Question, columns: int) -> Iterator[Line]:
     yield _header(request)
     yield from labelled("From:    ", _who(request), columns)
     yield from labelled("Client:  ", client_text(question), columns)
+    if text := _for_whom(question):
+        yield from labelled("For:     ", text, columns)
     yield from labelled("Time:    ", render(request.time), columns)
     yield from labelled("ID:      ", clipped(request.id, MAX_NAME), columns)
     if request.reason:
@@ -204,6 +210,8 @@ def _compact_side(question: Question, columns: int) -> Iterator[Line]:
     yield _header(request)
     yield line(fitted(f"From:    {_who(request)}", columns))
     yield line(fitted(f"Client:  {client_text(question)}", columns))
+    if text := _for_whom(question):
+        yield line(fitted(f"For:     {text}", columns))
     yield line(fitted(f"ID:      {request.id}", columns))
     if request.reason:
         yield line(fitted(f"Reason:  {clipped(request.reason, MAX_REASON)}", columns), Style.BOLD)
@@ -216,7 +224,20 @@ def client_text(question: Question) -> str:
     text = f"{version}, {clipped(peer.exe, MAX_PATH)} (pid {peer.pid})"
     if peer.origin:
         text += f" of {clipped(peer.origin, MAX_PATH)}"
+    if peer.agent:
+        text += f", by {clipped(peer.agent, MAX_NAME)}"
     return f"{text} in {clipped(peer.cwd, MAX_PATH)}" if peer.cwd else text
+
+
+def _for_whom(question: Question) -> str:
+    """Whom a program that speaks for others asks for, in its own words."""
+    request = question.request
+    if not (request.client or request.directory or question.peer.behind):
+        return ""
+    text = clipped(request.client, MAX_NAME) or "(unnamed)"
+    if question.peer.behind:
+        text += f", {clipped(question.peer.behind, MAX_PATH)}"
+    return f"{text} in {clipped(request.directory, MAX_PATH)}" if request.directory else text
 
 
 def body_lines(question: Question, columns: int) -> Iterator[Line]:

@@ -41,6 +41,11 @@ def received_fields(request: ValidatedRequest, peer: AskingPeer) -> dict[str, ob
         "privileged": request.privileged,
         "forward_agent": request.forward_agent,
     }
+    fields |= {
+        name: text[:MAX_PATH]
+        for name in ("client", "directory")
+        if (text := getattr(request, name))
+    }
     fields |= {"action": request.action} if request.action is not RequestAction.EXEC else {}
     if is_large(request):
         encoded = encode_pipeline(request.pipeline)

@@ -15,7 +15,7 @@ from typing import Final
 
 from stringd import __version__
 from stringd.gate.audit import AuditLog
-from stringd.gate.callers import CallerId, Callers, caller_of
+from stringd.gate.callers import CallerId, Callers, agent_of, caller_of, program_of
 from stringd.gate.case import Case, GateCaller, Reply, Workshop, error_response
 from stringd.gate.console import Approver
 from stringd.gate.display import Style, clipped, line
@@ -189,6 +189,9 @@ class RequestHandler:
         if who.pid != caller.peer.pid:
             origin = f"{executable_of(who.pid)} (pid {who.pid})"
             caller = replace(caller, peer=replace(caller.peer, origin=origin))
+        agent, behind = agent_of(caller.peer.pid), program_of(request.client_pid, caller.peer.uid)
+        if agent or behind:
+            caller = replace(caller, peer=replace(caller.peer, agent=agent, behind=behind))
         # The place comes first: a caller told to come back later may do so with the same id.
         free = self.places.take(who)
         try:

@@ -1,12 +1,14 @@
 """The `execute` tool: a command a human must approve at `stringd gate`."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
 from stringd.client.gate_words import GateUnusableError, ask_in_words, not_running
+from stringd.gate.characters import cleaned
 from stringd.mcp.outcome import ToolError, ToolOutcome
+from stringd.mcp.ports import McpCaller
 from stringd.wire.gate import HERE, RequestAction
 
 SESSION: Final = "stringd-mcp"
@@ -29,7 +31,24 @@ class ExecuteArguments(msgspec.Struct, forbid_unknown_fields=True):
     timeout: Annotated[int, msgspec.Meta(ge=1)] = DEFAULT_TIMEOUT_MS
 
 
-async def execute(socket: str, arguments: ExecuteArguments) -> ToolOutcome:
+class AskingFor(NamedTuple):
+    """The client a command is asked for, as the question shows it."""
+
+    client: str = ""
+    directory: str = ""
+    pid: int = 0
+
+
+async def asking_for(caller: McpCaller) -> AskingFor:
+    """Who calls: by its own name and directory, and by the process the kernel knows."""
+    pid = caller.client_pid
+    if not pid and caller.speaker is not None and (program := await caller.speaker.outsider()):
+        pid = program.pid
+    # One odd character in a name must not refuse the command.
+    return AskingFor(cleaned(caller.client), cleaned(caller.cwd or ""), pid)
+
+
+async def execute(socket: str, arguments: ExecuteArguments, who: AskingFor) -> ToolOutcome:
     """Ask the human, run what was approved, and say how it ended. Raises `ToolError`."""
     pipeline = _pipeline(socket, arguments)
     is_here = arguments.host in HERE
@@ -46,6 +65,9 @@ async def execute(socket: str, arguments: ExecuteArguments) -> ToolOutcome:
             forward_agent=arguments.forward_agent,
             host="" if is_here else arguments.host,
             action=RequestAction.EXEC if is_here else RequestAction.REMOTE,
+            client=who.client,
+            directory=who.directory,
+            client_pid=who.pid,
         )
     except GateUnusableError as error:
         raise ToolError(str(error)) from None

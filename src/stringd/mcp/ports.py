@@ -25,6 +25,10 @@ class McpCaller(NamedTuple):
     """The variables its client vouches for, for a shell it starts."""
     speaker: "Speaker | None" = None
     """The program at the other end of the connection."""
+    client: str = ""
+    """The client's own name and version."""
+    client_pid: int = 0
+    """The client's process, as a program that speaks for it says; 0 if it speaks itself."""
 
 
 class ResourcePage(NamedTuple):

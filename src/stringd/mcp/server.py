@@ -62,7 +62,7 @@ class McpServer:
     async def _call_tool(
         self, ctx: "Context", params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        caller = self._who_calls(ctx.request)
+        caller = _named(self._who_calls(ctx.request), ctx)
         offered = catalog.NAMES if caller.tools is None else caller.tools
         if params.name not in offered:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
@@ -98,6 +98,15 @@ class McpServer:
             raise MCPError(types.INVALID_PARAMS, f"Resource not found: {uri}") from None
         contents = types.TextResourceContents(uri=uri, mime_type=kind, text=shortened(text))
         return types.ReadResourceResult(contents=[contents])
+
+
+def _named(caller: McpCaller, ctx: "Context") -> McpCaller:
+    """The caller with the name its client gave in this very message, where it gave one."""
+    said = ctx.session.client_params
+    if said is None:
+        return caller
+    info = said.client_info
+    return caller._replace(client=f"{info.name} {info.version}".strip())
 
 
 def _listed(tool: catalog.ListedTool) -> types.Tool:

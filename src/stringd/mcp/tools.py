@@ -8,7 +8,7 @@ import msgspec
 
 from stringd.formats.duration import USAGE as DURATION_USAGE
 from stringd.formats.duration import parse_duration
-from stringd.mcp.gate import ExecuteArguments, execute
+from stringd.mcp.gate import ExecuteArguments, asking_for, execute
 from stringd.mcp.jobs import Jobs, Report
 from stringd.mcp.long_texts import PREFIX as TEXT
 from stringd.mcp.long_texts import LongTexts
@@ -119,7 +119,7 @@ class Tools:
         self, caller: McpCaller, arguments: ExecuteArguments, report: Report
     ) -> ToolOutcome:
         socket = _gate_socket(caller, self._ports.gate_socket)
-        work = execute(socket, arguments)
+        work = execute(socket, arguments, await asking_for(caller))
         return await self._jobs.run(
             caller.user_id, "waiting for the user and the command", work, report
         )

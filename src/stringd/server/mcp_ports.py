@@ -67,7 +67,14 @@ def caller(headers: Mapping[bytes, bytes], query: bytes) -> McpCaller:
         _path(headers, b"x-stringd-gate-socket"),
         frozenset(tools[-1].split(",")) if tools else None,
         vouched(dict(parse_qsl(headers.get(b"x-stringd-env", b"").decode("utf-8", "replace")))),
+        client=_path(headers, b"x-stringd-client") or "",
+        client_pid=_number(headers, b"x-stringd-client-pid"),
     )
+
+
+def _number(headers: Mapping[bytes, bytes], name: bytes) -> int:
+    text = headers.get(name, b"")
+    return int(text) if text.isdigit() and len(text) < 10 else 0
 
 
 def _path(headers: Mapping[bytes, bytes], name: bytes) -> str | None:

@@ -133,13 +133,17 @@ class RunPermission:
 async def ask_gate(
     pipeline: Sequence[Sequence[str]],
     reason: str,
-    cwd: Path,  # noqa: ARG001  # the gate decides where its commands run
+    cwd: Path,
     *,
     privileged: bool,
 ) -> str:
-    """Ask the human at the gate; what became of it, in words."""
+    """Ask the human at the gate; what became of it, in words.
+
+    The gate decides where its commands run; the question shows where the run works.
+    """
     from stringd.client.gate import default_socket
     from stringd.client.gate_words import GateUnusableError, ask_in_words
+    from stringd.gate.characters import cleaned
 
     try:
         words = await ask_in_words(
@@ -149,6 +153,7 @@ async def ask_gate(
             reason=reason,
             session=_GATE_SESSION,
             privileged=privileged,
+            directory=cleaned(str(cwd)),
         )
     except GateUnusableError as error:
         raise ToolFailure("command_failed", str(error), recoverable=False) from None

@@ -9,6 +9,7 @@ import re
 from typing import Final, NoReturn
 
 MAX_DEPTH: Final = 128
+_MAX_DIGITS: Final = 16
 
 _STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]')
 
@@ -68,7 +69,7 @@ def parse(line: bytes) -> object:
             text,
             object_pairs_hook=Members,
             parse_constant=_refuse_constant,
-            parse_int=lambda _: 0,
+            parse_int=_small_number,
             parse_float=lambda _: 0.0,
         )
     except (ValueError, RecursionError) as error:
@@ -76,6 +77,11 @@ def parse(line: bytes) -> object:
     if b"\\u" in line:
         _refuse_lone_surrogates(value)
     return value
+
+
+def _small_number(digits: str) -> int:
+    """No field has a large number, and reading a very long one takes very long."""
+    return int(digits) if len(digits) < _MAX_DIGITS else 10**_MAX_DIGITS
 
 
 def unique(members: Members, names: frozenset[str] | None = None) -> dict[str, object]:
