@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from stringd.client.feed import overview
-from tests.runs.support import sequential, strategy, watching
+from tests.runs.support import scripted, sequential, strategy, watching
 from tests.support.commands import Terminal, environment, run
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 from tests.support.http import User
@@ -83,6 +83,41 @@ async def test_it_shows_what_starts_to_wait_and_stops_the_chosen_run(
         terminal.type("q")
         assert terminal.end() == 0
     assert [w["runId"] for w in overview(daemon.port)["waiting"] if w["runId"] == "second"] == []
+
+
+async def test_a_prompt_is_shown_whole_and_answered_in_place(
+    daemon: Daemon, env: dict[str, str]
+) -> None:
+    command = f"make {'long-target ' * 20}published"
+    call = {"name": "run_command", "args": {"command": command, "network": True}}
+    agent = {**scripted({"tools": [call]}, "ended"), "tools": ["run_command"]}
+    path = daemon.directory / "permits.yaml"
+    path.write_text(yaml.safe_dump(strategy(sequential("coder"), coder=agent)), "utf-8")
+    await asking(daemon, "typed")
+    async with watching(daemon.port) as watcher:
+        await watcher.ask("prepare_run", strategyPath=str(path), runId="permits")
+        await watcher.send("start_run", runId="permits")
+        await watcher.until("request_permission")
+        with Terminal("top", env=env, program="stringd") as terminal:
+            terminal.until("q quit")
+            runs = [each["runId"] for each in overview(daemon.port)["waiting"]]
+            terminal.type("j" * runs.index("permits"))
+            terminal.type("a")
+            terminal.until("published")
+            terminal.until("n deny")
+            terminal.type("n")
+            terminal.until("coder: deny.")
+            assert (await watcher.ended())["result"] == "ended"
+            terminal.type("k" * len(runs))
+            terminal.type("j" * runs.index("typed"))
+            terminal.type("a")
+            terminal.until("needs your next words")
+            terminal.type("helo\x7flo\r")
+            terminal.until("you: answered.")
+            terminal.type("q")
+            assert terminal.end() == 0
+    kept = (Path(daemon.data_dir) / "runs" / "typed.jsonl").read_text("utf-8")
+    assert '"text":"hello"' in kept
 
 
 def test_it_kills_what_runs_in_a_shell(daemon: Daemon, env: dict[str, str], user: User) -> None:

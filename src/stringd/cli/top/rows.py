@@ -20,7 +20,10 @@ _STATES: Final = {
 
 
 class TopRow(NamedTuple):
-    """A line of the picture. `about` names what keys act on: a run, a topic, or nothing."""
+    """A line of the picture. `about` names what keys act on: a run, a topic, or nothing.
+
+    A prompt is named by its run, its kind, its agent and its id.
+    """
 
     kind: Literal["head", "prompt", "gate", "run", "topic"]
     state: str
@@ -51,7 +54,8 @@ def _waiting(seen: Overview, now: datetime) -> Iterator[TopRow]:
         asks = each["text"] or f"{each['tool']} {each['resource']}".strip() or "your next words"
         text = f"{each['agent']} in {each['strategy']}: {asks}"
         age = _age(each["ts"], now)
-        yield TopRow("prompt", each["prompt"], _one_line(text), age, (each["runId"],))
+        about = (each["runId"], each["prompt"], each["agent"], each["requestId"])
+        yield TopRow("prompt", each["prompt"], _one_line(text), age, about)
     for each in seen["gate"]:
         command = " | ".join(" ".join(stage) for stage in each["stages"])
         text = f"{command}  (press y in the gate's terminal)"

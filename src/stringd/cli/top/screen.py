@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from stringd.cli.top.answer import OpenPrompt, open_prompt
 from stringd.cli.top.rows import Overview, TopRow, fitted, rows, summary
 from stringd.client.feed import follow, overview
 from stringd.client.http import TransportError
@@ -21,7 +22,7 @@ REDRAW_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 0.4
 """Many events in a row are one look at the daemon."""
 RETRY_SECONDS: Final = 1.0
-KEYS: Final = "j k move   s stop run   x kill command   o open page   q quit"
+KEYS: Final = "j k move   a answer   s stop run   x kill command   o open page   q quit"
 
 Act = Callable[[TopRow], str]
 """Does something with the chosen row; returns what to say about it."""
@@ -34,6 +35,7 @@ class Screen:
         self._port = port
         self._acts = {"s": stop, "x": kill, "o": open_page}
         self._words = {"s": "Stop this run", "x": "Kill what runs there"}
+        self._open: OpenPrompt | None = None
         self._asked: tuple[str, TopRow] | None = None
         self._chosen = 0
         self._said = ""
@@ -98,6 +100,11 @@ class Screen:
 
     def _pressed(self, key: str) -> bool:
         """Obey a key; False when the human wants to leave."""
+        if self._open is not None:
+            went = self._open.press(key)
+            if not went.open:
+                self._open, self._said = None, went.said
+            return True
         if self._asked is not None:
             (act, asked), self._asked = self._asked, None
             self._said = self._acts[act](asked) if key == "y" else ""
@@ -107,6 +114,12 @@ class Screen:
             return False
         if key in ("j", "k"):
             self._chosen += 1 if key == "j" else -1
+        elif key == "a" and (row := self._choice()) is not None:
+            found = open_prompt(self._port, row)
+            if isinstance(found, str):
+                self._said = found
+            else:
+                self._open = found
         elif key in self._acts and (row := self._choice()) is not None:
             if key in self._words:
                 self._asked = key, row
@@ -121,6 +134,11 @@ class Screen:
     def _draw(self) -> None:
         size = shutil.get_terminal_size()
         width, height = size.columns, size.lines
+        if self._open is not None:
+            asked = _wrapped(self._open.lines, width)
+            self._open.whole = len(asked) < height
+            _show(asked[: height - 1], self._open.foot, width, height)
+            return
         lines: list[str] = []
         number, at = -1, 0
         for row in self._rows():
@@ -135,10 +153,20 @@ class Screen:
             key, row = self._asked
             last = f"{self._words[key]}? y, or any other key to leave it: {row.text}"
         shown = [summary(self._seen, self._port)[:width], "", *lines[first : first + room]]
-        shown += [""] * (height - 1 - len(shown))
-        picture = "\x1b[K\r\n".join(shown)
-        sys.stdout.write(f"\x1b[H{picture}\x1b[K\r\n\x1b[2m{last[:width]}\x1b[0m\x1b[K")
-        sys.stdout.flush()
+        _show(shown, last, width, height)
+
+
+def _show(lines: list[str], last: str, width: int, height: int) -> None:
+    """Draw lines from the top, and one at the bottom: its end, where it is being typed."""
+    picture = "\x1b[K\r\n".join([*lines, *[""] * (height - 1 - len(lines))])
+    foot = last if len(last) <= width else f"…{last[-(width - 1) :]}"
+    sys.stdout.write(f"\x1b[H{picture}\x1b[K\r\n\x1b[2m{foot}\x1b[0m\x1b[K")
+    sys.stdout.flush()
+
+
+def _wrapped(lines: list[str], width: int) -> list[str]:
+    """Every line whole, on as many as it takes."""
+    return [line[at : at + width] for line in lines for at in range(0, len(line) or 1, width)]
 
 
 def _keys(typed: bytes) -> list[str]:

@@ -29,8 +29,8 @@ def main(name: str, argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"stringd {name}",
         description="Show what goes on in the daemon, live: what waits for you, runs, shells and "
-        "topics. Keys stop a run, kill a shell's command or open the page. Without a terminal it "
-        "prints everything once.",
+        "topics. Keys answer what waits, stop a run, kill a shell's command or open the page. "
+        "Without a terminal it prints everything once.",
     )
     parser.add_argument("--once", action="store_true", help="print it once, as text")
     parser.add_argument("--json", action="store_true", help="print it once, as a JSON object")

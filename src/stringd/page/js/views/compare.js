@@ -1,6 +1,8 @@
 /** Two runs side by side: steps, time and tokens, then what each said. */
-import { html, useEffect } from "../html.js";
+import { html, useEffect, useState } from "../html.js";
 import { offer } from "../keys.js";
+import { Diff } from "../parts/diff.js";
+import { diffLines } from "../line_diff.js";
 import { Mark, runState } from "../parts/mark.js";
 import { Transcript } from "../parts/transcript.js";
 import { tokens } from "../parts/tree.js";
@@ -64,7 +66,17 @@ function Pair({ a, b }) {
     <div class="steps"><table class="table"><thead><tr><th>step</th><th class="wide">time</th><th class="figure">first</th><th class="figure">second</th><th class="figure">longer by</th><th class="figure wide">tokens, first</th><th class="figure wide">second</th><th class="figure wide">more</th></tr></thead>
       <tbody>${names.map((name) => html`<${Step} key=${name} name=${name} first=${first.get(name)} second=${second.get(name)} most=${most} chosen=${name === chosen} />`)}</tbody></table>
       ${!names.length && html`<p class="quiet pad">Neither took a step yet.</p>`}</div>
+    <${Results} first=${left.model} second=${right.model} version=${`${left.version} ${right.version}`} />
     <div class="two talk">${[left, right].map((run, index) => html`<section class="pane" aria-label=${index ? "Second run" : "First run"}><${Talk} run=${run} step=${chosen} /></section>`)}</div>`;
+}
+
+/** What the two came to, and where that differs. @param {{ first: RunModel, second: RunModel, version: string }} props */
+function Results({ first, second }) {
+  const [open, setOpen] = useState(true);
+  if (!first.result || !second.result) return null;
+  const same = first.result === second.result;
+  return html`<section class="results" aria-label="Results"><h2>Results ${same ? html`<span class="quiet">the same</span>` : html`<button class="button plain" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? "Hide the difference" : "Show the difference"}</button>`}</h2>
+    ${!same && open && html`<${Diff} lines=${diffLines(first.result, second.result)} />`}</section>`;
 }
 
 /** @param {{ runId: string, run: { model: RunModel, version: number }, named: boolean }} props */
