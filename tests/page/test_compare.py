@@ -106,7 +106,8 @@ def test_the_browser_says_what_starts_to_wait_while_the_page_is_hidden(
     page.wait_for_function("() => window.told.length > 0")
     assert page.evaluate("window.told[0]") == "Research waits for you: critic asks: Heard outside?"
     page.evaluate("window.hide(false); window.last.onclick()")
-    expect(page.locator(".prompt")).to_contain_text("Heard outside?")
+    opened = page.locator(".waiting > li", has=page.locator(".prompt"))
+    expect(opened).to_contain_text("Heard outside?")
 
 
 def test_what_a_run_costs_is_shown_where_every_price_is_known(
