@@ -278,7 +278,8 @@ class Runs:
             self._check_listed(listed)
             left = [run["runId"] for run in listed if run["status"] != "completed"]
             for run_id in left:
-                assert (await watcher.ask("prepare_run", runId=run_id))["type"] == "run_prepared"
+                prepared = await watcher.ask("prepare_run", runId=run_id)
+                assert prepared["type"] == "run_prepared", prepared
                 await watcher.send("continue_run", runId=run_id, input="", resume=True)
             live = len(left)
             while True:
@@ -297,7 +298,8 @@ class Runs:
     async def _start(self, watcher: Watcher) -> None:
         run_id = next(self._ids)
         fields = {"runId": run_id, "strategyPath": str(self.path), "cwd": str(self.work)}
-        assert (await watcher.ask("prepare_run", **fields))["type"] == "run_prepared"
+        prepared = await watcher.ask("prepare_run", **fields)
+        assert prepared["type"] == "run_prepared", prepared
         await watcher.send("start_run", runId=run_id, input=run_id)
 
     def _check_listed(self, listed: list[Json]) -> None:

@@ -66,8 +66,8 @@ class TopicOutputEndpoint:
                 if not done:
                     await peer.write(KEEP_ALIVE)
         finally:
-            more.cancel()
-            news.cancel()
+            scrollback.give_up(more)
+            self._feed.give_up(news)
         if left.done():
             raise ClientGone
         return HttpResponse(200, b"", b"")

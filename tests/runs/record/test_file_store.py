@@ -53,6 +53,24 @@ def test_a_torn_line_is_ended_before_the_next_one(store: FileRunStore, tmp_path:
     again.close()
 
 
+def test_a_run_that_was_killed_before_its_first_event_never_was(
+    store: FileRunStore, tmp_path: Path
+) -> None:
+    for run_id in ("never", "emptied"):
+        (tmp_path / "runs").mkdir(exist_ok=True)
+        (tmp_path / "runs" / f"{run_id}.jsonl").touch()
+        store.save_selection(run_id, [])
+    store.append_broadcast("emptied", b'{"seq":1}')
+    assert [each.run_id for each in store.overviews()] == ["emptied"]
+    assert store.repair() == []
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [
+        "emptied.config.json",
+        "emptied.jsonl",
+        "events",
+    ]
+    assert store.claim("never")
+
+
 def test_finished_runs_are_not_repaired_and_the_newest_is_listed_first(store: FileRunStore) -> None:
     store.append("a", started("A", "2026-01-01T00:00:00.000Z"))
     store.append("a", ended())

@@ -97,3 +97,13 @@ def test_whoever_looks_only_while_somebody_reads_hears_of_the_first_and_the_last
     feed.leave()
     feed.leave()
     assert heard == [True, False]
+
+
+@pytest.mark.anyio
+async def test_a_wait_that_was_given_up_is_not_woken() -> None:
+    feed = Feed()
+    given_up, waits = feed.more(), feed.more()
+    feed.give_up(given_up)
+    feed.publish(TopicClosed(user="u", topic="file:a"))
+    assert waits.done()
+    assert not given_up.done()

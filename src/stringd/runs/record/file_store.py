@@ -201,7 +201,8 @@ class FileRunStore:
         events = each_event(_lines(str(path)), bad.append)
         unwritten = self._unwritten.get(path.stem)
         seen = overview(path.stem, events if unwritten is None else chain(events, (unwritten,)))
-        if seen is None and (bad or _empty(str(path)) or not os.access(path, os.R_OK)):
+        emptied = _empty(str(path)) and not self._never_began(path)
+        if seen is None and (bad or emptied or not os.access(path, os.R_OK)):
             # Nothing says what it was; that there was something must not be forgotten.
             when = timestamp(changed)
             seen = RunOverview(
@@ -224,6 +225,9 @@ class FileRunStore:
 
     def _mend(self, path: Path) -> str | None:
         """The run's id if a crash ended its last segment, which is then said at its end."""
+        if self._never_began(path):
+            self._forget_claim(path.stem)
+            return None
         # Most histories end properly; their last lines say so without reading the rest.
         bounds = [e for e in decode_events(_tail(str(path))) if isinstance(e, _BOUNDS)]
         if bounds and isinstance(bounds[-1], RunCompleted):
@@ -240,6 +244,22 @@ class FileRunStore:
         self.end(seen.run_id, RunCompleted(ts=timestamp(), status="error", error=INTERRUPTED))
         self.release(seen.run_id)
         return seen.run_id
+
+    def _never_began(self, path: Path) -> bool:
+        """Whether a kill came between the claim of a run and its first event."""
+        return _empty(str(path)) and not self.last_seq(path.stem)
+
+    def _forget_claim(self, run_id: str) -> None:
+        path = Path(self._timeline(run_id))
+        try:
+            # Another daemon may be about to begin it.
+            if self.claim(run_id) and self._never_began(path):
+                path.unlink(missing_ok=True)
+                self.drop_selection(run_id)
+        except (OSError, NotRecordedError) as error:
+            log.error("cannot remove %s: %s", path, error)
+        finally:
+            self._files.release(str(path))
 
     def selection(self, run_id: str) -> list[str] | None:
         try:

@@ -54,7 +54,7 @@ class Scrollback:
         self._running: tuple[int, TerminalBegan] | None = None
         """The command that runs and its place: known however much it prints."""
         self._decoder = _UTF8("replace")
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: set[asyncio.Future[None]] = set()
 
     def began(
         self, text: str, directory: str, by: str, screen: tuple[int, int] | None = None
@@ -123,12 +123,14 @@ class Scrollback:
         return Shown(events, self.number)
 
     def more(self) -> asyncio.Future[None]:
-        """A future that resolves with the next event."""
+        """A future that resolves with the next event; `give_up` ends the wait before."""
         future = asyncio.get_running_loop().create_future()
-        # Readers that left have given theirs up.
-        self._waiting = [each for each in self._waiting if not each.done()]
-        self._waiting.append(future)
+        self._waiting.add(future)
         return future
+
+    def give_up(self, waiting: asyncio.Future[None]) -> None:
+        """Nobody waits for this any more."""
+        self._waiting.discard(waiting)
 
     def _add(self, event: ShownEvent) -> None:
         self._events.append(event)
@@ -137,7 +139,7 @@ class Scrollback:
         while self._size > self._limit and len(self._events) > 1:
             self._size -= _weight(self._events.popleft())
         if self._waiting:
-            waiting, self._waiting = self._waiting, []
+            waiting, self._waiting = self._waiting, set()
             for each in waiting:
                 if not each.done():
                     each.set_result(None)

@@ -57,10 +57,12 @@ class FeedEndpoint:
 
     async def _wait(self, request: HttpRequest, left: "asyncio.Future[None]") -> None:
         """Return when there is something new or nobody to tell."""
-        done, _ = await asyncio.wait(
-            (self._feed.more(), left),
-            timeout=KEEP_ALIVE_SECONDS,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
+        more = self._feed.more()
+        try:
+            done, _ = await asyncio.wait(
+                (more, left), timeout=KEEP_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            self._feed.give_up(more)
         if not done:
             await request.peer.write(KEEP_ALIVE)

@@ -48,7 +48,7 @@ class Feed:
         self._entries: list[_Entry | None] = [None] * size
         self.closed = False
         self._readers = 0
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: set[asyncio.Future[None]] = set()
 
     @property
     def position(self) -> FeedPosition:
@@ -71,7 +71,7 @@ class Feed:
         self._wake()
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting = self._waiting, set()
         for each in waiting:
             if not each.done():
                 each.set_result(None)
@@ -111,10 +111,14 @@ class Feed:
         return Batch(b"".join(pieces), last)
 
     def more(self) -> asyncio.Future[None]:
-        """A future that resolves with the next event."""
+        """A future that resolves with the next event; `give_up` ends the wait before."""
         future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
+        self._waiting.add(future)
         return future
+
+    def give_up(self, waiting: asyncio.Future[None]) -> None:
+        """Nobody waits for this any more: there may be no next event for days."""
+        self._waiting.discard(waiting)
 
     def _encoded(self, number: int, entry: _Entry) -> bytes:
         if entry.encoded is None:
