@@ -202,6 +202,7 @@ def running_gate(
     size: tuple[int, int] = (30, 100),
     program: Sequence[str] = (sys.executable, "-m", "stringd"),
     env: Mapping[str, str] | None = None,
+    at_start: Callable[[Terminal], None] = lambda _: None,
 ) -> Iterator[RunningGate]:
     """The real program; `program` may become another user first."""
     path = folder / "gate.sock"
@@ -215,6 +216,7 @@ def running_gate(
     argv = [*program, "gate", "--socket", str(path), "--no-bell", "--arming", str(arming)]
     terminal = Terminal([*argv, *options], settings, size)
     try:
+        at_start(terminal)
         terminal.wait_for("Questions appear here")
         yield RunningGate(terminal, path, folder / "data")
     finally:

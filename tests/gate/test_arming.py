@@ -119,6 +119,17 @@ def test_a_held_key_is_named_as_one() -> None:
     assert arming.take_dropped(2.0) is Dropped.HELD
 
 
+@proves("GATE-GRANT-02")
+def test_a_g_held_down_is_one_press() -> None:
+    arming = at_a_question()
+    assert press(arming, b"g", 1.0) is Key.GRANT
+    arming.shown(1.02)
+    # From the first repetition to the last, however slow the keyboard is.
+    for moment in (1.9, 2.3, 2.7, 3.1, 3.5):
+        assert press(arming, b"g", moment) is None
+    assert press(arming, b"g", 5.0) is Key.GRANT
+
+
 def test_denials_need_the_silence_too_but_may_follow_each_other() -> None:
     arming = at_a_question()
     assert press(arming, b"q", 0.1) is None

@@ -29,13 +29,16 @@ environment:
 
 keys:
   y approves the command on the screen, Space and PageDown read on in a long one, ? shows
-  details, n denies and takes a note for the caller if you start typing one, d denies
-  everything this caller asks for five minutes, any other letter denies at once. A key counts
-  after 0.4 seconds without any key. Ctrl-C ends what runs, or the gate when nothing runs.
+  details, g twice grants exactly this command to its caller for ten minutes, n denies and
+  takes a note for the caller if you start typing one, d denies everything this caller asks for
+  five minutes, any other letter denies at once. A key counts after 0.4 seconds without any key.
+  Ctrl-C ends what runs, or the gate when nothing runs.
 
 stringd gate audit shows what was asked, decided and run, one line a request;
 stringd gate audit tail|verify|export for more.
 stringd gate hosts keeps the list of other machines that commands may run on.
+stringd gate explain COMMAND says what the gate would do and why, stringd gate grants
+[revoke N|all] lists and ends grants, stringd gate rules check checks your rules.
 """
 _UNSUPPORTED: Final = {
     "--no-confirm-unprivileged": "every command is asked about; that cannot be switched off",
@@ -64,6 +67,10 @@ def main(name: str, argv: Sequence[str]) -> int:
         from stringd.cli.gate_hosts import main as hosts
 
         return hosts(argv[1:])
+    if argv and argv[0] in ("explain", "grants", "rules"):
+        from stringd.cli import gate_rules
+
+        return gate_rules.main(argv[0], argv[1:])
     try:
         return _gate(name, argv)
     except SystemExit as done:
@@ -86,6 +93,10 @@ def _gate(name: str, argv: Sequence[str]) -> int:
         settings = replace(settings, socket=Path(options.socket).absolute())
     if options.notify is not None:
         settings = replace(settings, notify=options.notify)
+    if options.rules is not None:
+        settings = replace(settings, rules=options.rules.absolute())
+    if options.root_rules is not None:
+        settings = replace(settings, root_rules=options.root_rules.absolute())
     settings = replace(
         settings,
         arming=options.arming / 1000,
@@ -124,6 +135,8 @@ def _gate_parser(name: str) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--socket", metavar="PATH", help="listen here")
     add("--notify", metavar="COMMAND", help="run this when a question waits; never told what it is")
+    add("--rules", type=Path, metavar="FILE", help="your own rules (~/.string/gate-rules.toml)")
+    add("--root-rules", type=Path, metavar="FILE", help=_ROOT_RULES_HELP)
     add("--no-bell", action="store_true", help="do not ring the terminal's bell")
     add("--arming", type=_milliseconds, default=400.0, metavar="MS", help=_ARMING_HELP)
     add("--allow-stop-busy", action="store_true", help="let a client stop the gate while it works")
@@ -136,6 +149,7 @@ def _gate_parser(name: str) -> argparse.ArgumentParser:
     return parser
 
 
+_ROOT_RULES_HELP: Final = "rules only root can change (/etc/stringd/gate-rules.toml)"
 _ARMING_HELP: Final = "a key counts after so much silence (400)"
 
 

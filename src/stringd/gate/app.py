@@ -4,7 +4,7 @@ import os
 import signal
 from collections.abc import Mapping
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stringd import __version__
 from stringd.gate.asking import PromptSettings
@@ -18,12 +18,17 @@ from stringd.gate.hosts import Hosts
 from stringd.gate.listener import Listener
 from stringd.gate.machines import Machines
 from stringd.gate.notify import Hook
+from stringd.gate.policy import StandingPolicy
 from stringd.gate.requests import RequestHandler
+from stringd.gate.rules import Rule
 from stringd.gate.running import RunningCommands
 from stringd.gate.server import Server
 from stringd.gate.settings import Settings
 from stringd.gate.surroundings import key_pressers
 from stringd.gate.terminal import Terminal, log
+
+if TYPE_CHECKING:
+    from stringd.gate.rule_places import RulesOnDisk
 
 # Enough to answer everyone and to kill what runs; a terminal is not held longer than this.
 DRAIN_SECONDS: Final = 5.0
@@ -78,6 +83,7 @@ class _Gate:
         )
         self._agent = "SSH_AUTH_SOCK" in env
         self._mode = "local" if env.get("DISPLAY") or env.get("WAYLAND_DISPLAY") else "remote"
+        self._policy = StandingPolicy()
         self._handler = RequestHandler(
             self._console,
             Executor(settings.exec_timeout, env),
@@ -90,6 +96,7 @@ class _Gate:
             env=env,
             running=self._running,
             machines=self._machines,
+            policy=self._policy,
         )
         self._server = Server(listener.socket, self._handler, self._log, self._look_around)
 
@@ -98,6 +105,7 @@ class _Gate:
         self._install_signals()
         started = {"version": __version__, "pid": os.getpid(), HEAD_KEPT: True}
         self._record("started", started)
+        self._policy.rules = self._read_rules()
         self._greet()
         self._server.run()
         self._server.drain(DRAIN_SECONDS)
@@ -110,6 +118,30 @@ class _Gate:
             rest["stopped_by"] = {"pid": peer.pid, "exe": peer.exe}
         self._record("ended", {"pid": os.getpid(), "how": how} | rest)
         return self._ending
+
+    def _read_rules(self) -> tuple[Rule, ...]:
+        """The rules until we end: they are read once, and never while callers are served."""
+        settings = self._settings
+        if not settings.root_rules.exists() and not settings.rules.exists():
+            return ()
+        from stringd.gate.standing_rules import standing_rules  # most gates have no rules
+
+        return standing_rules(
+            settings.root_rules, settings.rules, self._audit, self._accept, self._announce
+        )
+
+    def _accept(self, rules: "RulesOnDisk", before: str | None) -> bool:
+        if self._terminal is None:
+            return False
+        from stringd.gate.acceptance import Acceptance  # see above
+
+        timeout, quiet = self._settings.prompt_timeout, self._settings.arming
+        asking = Acceptance(self._terminal, timeout, lambda: self._server.is_leaving, quiet)
+        try:
+            return asking.ask(rules, before)
+        except TroubleError as error:
+            log(str(error))
+            return False
 
     def _leave(self) -> None:
         self._server.leave()

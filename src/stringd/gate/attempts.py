@@ -37,9 +37,15 @@ def hold_programs(request: ValidatedRequest, held_by: ExitStack) -> tuple[ShownP
     return tuple(held[stage[0]] for stage in request.pipeline)
 
 
-def granted_caller(who: CallerId, peer: AskingPeer, session: str) -> GrantedCaller:
+def gate_is_root() -> bool:
+    """Whether every command runs as root, because the gate does."""
+    return os.getuid() == 0
+
+
+def granted_caller(who: CallerId, peer: AskingPeer, request: ValidatedRequest) -> GrantedCaller:
     """Who asks, as a grant remembers it."""
-    return GrantedCaller(who, executable_of(who.pid), peer.exe, session)
+    client = f"{request.client} {request.directory} {request.client_pid}"
+    return GrantedCaller(who, executable_of(who.pid), peer.exe, request.session, client)
 
 
 def attempt_of(
@@ -50,7 +56,7 @@ def attempt_of(
     rules: Sequence[Rule],
 ) -> Attempt:
     """A request with the files it would run and use, and where its paths lead."""
-    as_root = request.privileged or os.getuid() == 0
+    as_root = request.privileged or gate_is_root()
     files = [_program_identity(program) for program in programs]
     files += [FileIdentity(weak.path, _identity(weak.path)) for weak in changeable.named]
     files += [_MORE_FILES] if changeable.more else []

@@ -211,7 +211,7 @@ class Case:
             request,
             programs,
             changeable_files(request.pipeline, programs, as_root=request.privileged),
-            granted_caller(self._who, self._caller.peer, request.session),
+            granted_caller(self._who, self._caller.peer, request),
             self._shop.policy.rules,
         )
 

@@ -6,21 +6,23 @@ from typing import Final
 from stringd.gate.arguments import changeable_files
 from stringd.gate.attempts import attempt_of, hold_programs
 from stringd.gate.grants import GrantedCaller
-from stringd.gate.judge import Attempt, Sentence
+from stringd.gate.judge import Sentence
 from stringd.gate.policy import StandingPolicy
 from stringd.gate.rules import Effect
 from stringd.gate.validate import ValidatedRequest
 
+ELSEWHERE: Final = "rules and grants are about programs of this machine"
 
-def explained(
-    request: ValidatedRequest, caller: GrantedCaller, policy: StandingPolicy
-) -> tuple[Attempt, Sentence]:
+
+def explained(request: ValidatedRequest, caller: GrantedCaller, policy: StandingPolicy) -> Sentence:
     """The decision of the policy about a request, without running or counting anything."""
+    if request.is_remote:
+        return Sentence(Effect.ASK, why=ELSEWHERE)
     with ExitStack() as held:
         programs = hold_programs(request, held)
         files = changeable_files(request.pipeline, programs, as_root=request.privileged)
         attempt = attempt_of(request, programs, files, caller, policy.rules)
-        return attempt, policy.explain(attempt)
+        return policy.explain(attempt)
 
 
 def decision_object(ruling: Sentence) -> dict[str, object]:

@@ -21,13 +21,14 @@ MAX_GRANTS: Final = 200
 class GrantedCaller(NamedTuple):
     """Who may use a grant: a process by its number and start, what it runs, and who it speaks by.
 
-    `session` is the caller's own word, and only narrows.
+    What it says of itself, its session and the client it asks for, only narrows.
     """
 
     who: CallerId
     program: str
     asking: str
     session: str
+    client: str = ""
 
 
 class FileIdentity(NamedTuple):

@@ -28,9 +28,12 @@ def grants_response(request: ValidatedRequest, policy: StandingPolicy) -> Respon
 
 def revoke(request: ValidatedRequest, policy: StandingPolicy) -> tuple[list[int], Response]:
     """End a grant, or all of them. Raises `RefusalError` for one that there is not."""
-    ended = policy.grants.revoke(request.grant or None)
-    if request.grant and not ended:
-        raise RefusalError(f"there is no grant {request.grant}")
+    which = request.grant
+    if which != "all" and not (which.isascii() and which.isdigit() and len(which) < 10):
+        raise RefusalError("grant must be a number or all")
+    ended = policy.grants.revoke(None if which == "all" else int(which))
+    if which != "all" and not ended:
+        raise RefusalError(f"there is no grant {which}")
     text = f"revoked: {' '.join(map(str, ended))}" if ended else "nothing is granted"
     return ended, Response(request.id, Status.OK, stdout=Blob(), message=text, version=__version__)
 
@@ -39,7 +42,7 @@ def explain_response(
     request: ValidatedRequest, who: CallerId, peer: AskingPeer, policy: StandingPolicy
 ) -> Response:
     """What would be decided if the same caller asked for it now."""
-    _, ruling = explained(request, granted_caller(who, peer, request.session), policy)
+    ruling = explained(request, granted_caller(who, peer, request), policy)
     return Response(
         request.id,
         Status.OK,

@@ -17,8 +17,6 @@ from stringd.gate.rule_file import MAX_BYTES, RuleProblem, parse_rules
 from stringd.gate.rules import Effect, Rule
 from stringd.gate.trust import weaknesses
 
-ROOT_FILE: Final = Path("/etc/stringd/gate-rules.toml")
-OWN_NAME: Final = "gate-rules.toml"
 ACCEPTED_SUFFIX: Final = ".accepted"
 
 

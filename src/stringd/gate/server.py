@@ -83,6 +83,11 @@ class Server:
         self._leaving = True
         self._wake()
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether `leave` was called."""
+        return self._leaving
+
     def listen_on(self, listening: socket.socket) -> None:
         """Accept from another socket from now on. Only from within `look_around`."""
         self._selector.unregister(self._listening)

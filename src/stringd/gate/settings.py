@@ -13,6 +13,8 @@ from stringd.wire.gate import gate_directory, socket_path
 DEFAULT_PROMPT_SECONDS: Final = 60
 DEFAULT_EXEC_SECONDS: Final = 300
 MAX_ALLOWED_FUTURE: Final = 60
+ROOT_RULES: Final = Path("/etc/stringd/gate-rules.toml")
+OWN_RULES: Final = "gate-rules.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,9 @@ class Settings:
     notify: str = ""
     allow_stop_busy: bool = False
     verbose: bool = False
+    # Rules of the machine, which only root can change, and those of the person.
+    root_rules: Path = ROOT_RULES
+    rules: Path = Path("/nonexistent")
 
 
 def whole_seconds(text: str | None, default: int) -> int:
@@ -60,4 +65,5 @@ def from_environment(env: Mapping[str, str]) -> Settings:
         if future == "0"
         else min(whole_seconds(future, DEFAULT_MAX_FUTURE_SECONDS), MAX_ALLOWED_FUTURE),
         notify=env.get("STRINGD_GATE_NOTIFY", ""),
+        rules=data_dir / OWN_RULES,
     )

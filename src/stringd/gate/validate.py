@@ -49,7 +49,7 @@ class ValidatedRequest:
     forward_agent: bool
     version: str
     action: RequestAction
-    grant: int
+    grant: str
     client: str
     directory: str
     client_pid: int

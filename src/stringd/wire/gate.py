@@ -70,8 +70,8 @@ class Request:
     forward_agent: bool = False
     version: str = ""
     action: RequestAction = RequestAction.EXEC
-    # Which one to revoke; 0 for all.
-    grant: int = 0
+    # Of `revoke`: which one, by its number, or `all`.
+    grant: str = ""
     # Who asks through the sender, as the sender knows it: a program that speaks for others says so.
     client: str = ""
     directory: str = ""
@@ -171,7 +171,7 @@ def decode_request(line: bytes) -> Request:
         forward_agent=_flag(members, "forward_agent", default=False),
         version=_text(members, "version"),
         action=_action(_text(members, "action", RequestAction.EXEC)),
-        grant=_grant(members.get("grant", 0)),
+        grant=_text(members, "grant"),
         client=_text(members, "client"),
         directory=_text(members, "directory"),
         client_pid=_number(members, "client_pid"),
@@ -326,12 +326,6 @@ def _action(name: str) -> RequestAction:
         return RequestAction(name)
     except ValueError:
         raise JsonError(f"action must be one of {', '.join(RequestAction)}") from None
-
-
-def _grant(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise JsonError("grant must be a number")
-    return value
 
 
 def _pipeline(value: object) -> tuple[tuple[str, ...], ...]:
