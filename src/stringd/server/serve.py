@@ -164,7 +164,7 @@ async def _serve(
         watcher = loop.create_task(_watch_damage(app, check))
         # What is loaded now stays: the collector need not look at it again with every request.
         gc.freeze()
-        memory.look(crowd.load)
+        await memory.look(crowd.load)
         await stop.wait()
     finally:
         # Whatever ends the daemon, what its topics run must not outlive it.
@@ -236,7 +236,7 @@ async def _sweep(crowd: Crowd, memory: MemoryKeeper) -> None:
     while True:
         await asyncio.sleep(SWEEP_SECONDS)
         crowd.sweep()
-        memory.look(crowd.load)
+        await memory.look(crowd.load)
         collect_abandoned()
 
 

@@ -1,7 +1,9 @@
 """Memory for large answers: kept where it is used again, in large pages."""
 
+import asyncio
 import gc
 import mmap
+import time
 from contextlib import suppress
 from typing import Final
 
@@ -16,6 +18,10 @@ HELPED: Final = 0.95
 """Giving back was worth it when no more than this is left."""
 LONGEST_PAUSE: Final = 64
 """Looks between two attempts that did not help."""
+LIGHT_LOAD: Final = 512 * 1024
+"""With less in use, there is little to look through."""
+LONGEST_COLLECTION: Final = 0.01
+"""Seconds the collector may take while much is in use."""
 
 
 def keep_freed_memory() -> None:
@@ -41,25 +47,29 @@ def resident_bytes() -> int | None:
         return None
 
 
-def give_back_freed_memory() -> None:
-    """Return to the system what nobody uses; takes milliseconds, and only glibc can.
+def collection() -> float:
+    """Let the collector look through everything; the seconds it took."""
+    started = time.perf_counter()
+    gc.collect()
+    return time.perf_counter() - started
 
-    An ended run is a cycle of few objects with large texts: the collector would not look for it by
-    itself while a daemon is idle.
-    """
+
+def trim() -> None:
+    """Return to the system what nobody uses; only glibc can. Others run meanwhile."""
     import ctypes
 
-    gc.collect()
-
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if give_back is not None:
+        give_back(0)
 
 
 class MemoryKeeper:
     """Gives memory back after a flood. Call `look` every few seconds.
 
     While giving back does not help, because the memory is in use, it is tried less and less often.
+    An ended run is a cycle of few objects with large texts: the collector would not look for it by
+    itself while a daemon is idle, so it is made to. Nothing else runs while it looks through what
+    thousands of connections use; where that took long, it waits until they are gone.
     """
 
     def __init__(self) -> None:
@@ -67,8 +77,9 @@ class MemoryKeeper:
         self._load = 0
         self._pause = 1
         self._waited = 0
+        self._collecting = 0.0
 
-    def look(self, load: int) -> None:
+    async def look(self, load: int) -> None:
         """Give memory back if there is more than there was. `load` says how much is in use now."""
         now = resident_bytes()
         if now is None:
@@ -82,7 +93,9 @@ class MemoryKeeper:
             return
         self._waited = 0
         self._load = load
-        give_back_freed_memory()
+        if load <= LIGHT_LOAD or self._collecting <= LONGEST_COLLECTION:
+            self._collecting = collection()
+        await asyncio.to_thread(trim)
         helped = (resident_bytes() or now) < now * HELPED
         self._pause = 1 if helped else min(self._pause * 2, LONGEST_PAUSE)
 
