@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 
 from stringd.server.app import App
-from stringd.server.serve import run
+from stringd.server.serve import listeners, run
 from stringd.server.settings import load_settings
 
 TICK_SECONDS = 0.005
@@ -82,4 +82,6 @@ def ready(app: App) -> None:  # noqa: ARG001 - what a daemon calls when it takes
 
 
 if __name__ == "__main__":
-    run(load_settings(os.environ), ready)
+    settings = load_settings(os.environ)
+    with listeners(settings) as sockets:
+        run(settings, sockets, ready)

@@ -30,6 +30,15 @@ def test_flags_aliases_and_positions_fill_fields() -> None:
     assert values(FIELDS, "--n 2 first") == {"n": "2", "title": "first"}
 
 
+def test_a_path_in_the_users_home_is_spelled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    cli = "CLI cat {a} {b} {c}\n  a: path\n  b: string\n  c: path = ~/d\n"
+    assert values(cli, "--a ~/x --b ~/x") == {"a": "/home/me/x", "b": "~/x", "c": "/home/me/d"}
+    assert values(cli, "--a ~/../x --c ~other/x") == {"a": "/home/x", "c": "~other/x"}
+    assert values(cli, "--a ~")["a"] == "/home/me"
+    assert values("GET http://h.test/{a}\n  a: path\n", "--a ~/x") == {"a": "~/x"}
+
+
 def test_shortcuts_stand_for_what_they_hold() -> None:
     at = place(shortcuts={"item-1": ("a", "b"), "x": "y"}, variables={"v": "@gone"})
     assert values(FIELDS, "@x --card @item-1", at) == {"title": "y", "card": ("a", "b")}

@@ -123,6 +123,16 @@ def test_the_save_pipeline_says_what_went_wrong() -> None:
     ]
 
 
+def test_words_for_a_file_that_was_not_written_are_not_said() -> None:
+    template = "save: t\nbefore\nto: /forbidden/a\nsaved {Response.body.t}\nto: b\nsaved b"
+    said = run(template, {"t": "x"}, at=place(files=Files()))
+    assert said.splitlines()[:3] == [
+        "before",
+        "to: write failed: Path outside workspace",
+        "saved b",
+    ]
+
+
 def test_secrets_reach_neither_text_nor_variables_nor_shortcuts() -> None:
     held: dict[str, Value] = {}
     at = place(shortcuts=held)

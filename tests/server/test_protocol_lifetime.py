@@ -126,6 +126,7 @@ def test_a_port_in_use_is_said_in_one_line(daemon: Daemon, tmp_path: Path) -> No
         f"stringd: cannot listen on 127.0.0.1:{daemon.port}: Address already in use. "
         "Stop what runs there, or choose another port with STRINGD_PORT.\n"
     )
+    assert not (tmp_path / "other").exists()
     assert request(daemon.port, "GET", "/health").status == 200
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from stringd.runtime.shell.shell import Shell
 from stringd.server.app import App
-from stringd.server.serve import run
+from stringd.server.serve import listeners, run
 from stringd.server.settings import load_settings
 from stringd.wire.topic import parse_topic
 from tests.runtime.shell.support import alive
@@ -21,8 +21,8 @@ def test_a_failure_leaves_no_shell_behind(tmp_path: Path) -> None:
         raise RuntimeError("no runs today")
 
     settings = load_settings({"STRINGD_DATA_DIR": str(tmp_path / "data")}, port=str(free_port()))
-    with pytest.raises(RuntimeError, match="no runs today"):
-        run(settings, fail_with_a_shell_running)
+    with pytest.raises(RuntimeError, match="no runs today"), listeners(settings) as sockets:
+        run(settings, sockets, fail_with_a_shell_running)
     assert not alive(pids[0])
 
 

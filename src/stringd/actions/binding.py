@@ -79,6 +79,8 @@ def bind(action: Action, arguments: CallArguments, place: ActionContext) -> Boun
             default = _default(field, place)
             shaped = field.type in LIST_TYPES
             values[field.name] = _checked(field, default, place) if shaped else default
+            if action.method == "CLI" and field.type == "path" and default.startswith("~"):
+                values[field.name] = _from_caller(default, place)
     return Bound(values, tuple(_plain(word, place) for word in arguments.words))
 
 
@@ -201,6 +203,9 @@ def _paths(action: Action, values: Mapping[str, Value], place: ActionContext) ->
 
 def _from_caller(value: str, place: ActionContext) -> str:
     """A file of the caller's, unless the name can only mean one where the command runs."""
+    if value == "~" or value.startswith("~/"):
+        # The shell would do so with a word of its own, but not with a value.
+        return os.path.normpath(os.path.expanduser(value))  # noqa: PTH111 - text in, text out
     if place.caller is None or value.startswith(("/", "~", "-")):
         return value
     meant = place.caller / value

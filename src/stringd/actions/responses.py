@@ -68,6 +68,8 @@ class TemplateRun:
     """References to a part of an input that it does not have, and how many it has."""
     pieces: dict[tuple[int, str], tuple[str, Any]] = field(default_factory=dict)
     """Large texts that were split."""
+    write_failed: bool = False
+    """Whether the last `to:` wrote nothing."""
     saved: list[str] = field(default_factory=list)
     """Files that were written under names that do not say where."""
     counters: dict[str, int] = field(default_factory=dict)
@@ -121,6 +123,9 @@ class TemplateRun:
 
     async def _line(self, line: Line, items: dict[str, Any], *, in_loop: bool) -> None:
         match line:
+            case Print() if self.write_failed:
+                # The author's words for what was written would not be true.
+                pass
             case Print():
                 self._print(self._text(line.text, items, printed=True))
             case Assign():
@@ -261,7 +266,9 @@ class TemplateRun:
             written = await self.place.topic.write_file(path, self.buffer)
         except ActionError as error:
             self._print(f"to: write failed: {error.message}")
+            self.write_failed = True
             return
+        self.write_failed = False
         if not path.startswith("/"):
             self.saved.append(written)
 

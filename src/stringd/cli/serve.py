@@ -3,6 +3,7 @@
 import argparse
 import errno
 import os
+import socket
 import sys
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ from stringd import __version__
 from stringd.client.daemon import setting
 from stringd.runtime.errors import StorageError
 from stringd.server.app import App
-from stringd.server.serve import PortInUseError, run
+from stringd.server.serve import PortInUseError, listeners, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
 from stringd.system.data_directory import ForeignDirectoryError, claim, is_listed
 from stringd.system.holder import hold
@@ -29,24 +30,30 @@ def main(name: str, argv: Sequence[str]) -> int:
     args = _parser(name).parse_args(argv)
     try:
         settings = load_settings(os.environ, port=args.port, runs_port=args.runs_port, log=args.log)
-        claim(settings.data_dir, chosen=bool(setting("DATA_DIR")[1]))
-        if not os.access(settings.data_dir, os.W_OK):
-            raise SettingsError(f"data directory {settings.data_dir} is not writable")
-        take_provider_keys()
-        be_unreadable()
-        # The owner's list names the directory only if no child of a daemon made it.
-        marks = mark_descendants(for_the_owner=is_listed(settings.data_dir, TrustStore()))
-        adopt_orphans()
-        _announce_other(settings)
-        _end_leftovers(settings)
-        with noting(settings.data_dir / DIRECTORY):
-            run(settings, lambda app: _ready(app, settings, welcome=args.welcome), marks)
+        # First: whoever finds the port taken leaves nothing behind.
+        with listeners(settings) as sockets:
+            _serve(settings, sockets, welcome=args.welcome)
     except (SettingsError, PortInUseError, StorageError, ForeignDirectoryError) as error:
         return _fail(str(error))
     except OSError as error:
         where = error.filename or "the data directory"
         return _fail(f"{error.strerror}: {where}{_way_on(error)}")
     return 0
+
+
+def _serve(settings: DaemonSettings, sockets: list[socket.socket], *, welcome: bool) -> None:
+    claim(settings.data_dir, chosen=bool(setting("DATA_DIR")[1]))
+    if not os.access(settings.data_dir, os.W_OK):
+        raise SettingsError(f"data directory {settings.data_dir} is not writable")
+    take_provider_keys()
+    be_unreadable()
+    # The owner's list names the directory only if no child of a daemon made it.
+    marks = mark_descendants(for_the_owner=is_listed(settings.data_dir, TrustStore()))
+    adopt_orphans()
+    _announce_other(settings)
+    _end_leftovers(settings)
+    with noting(settings.data_dir / DIRECTORY):
+        run(settings, sockets, lambda app: _ready(app, settings, welcome=welcome), marks)
 
 
 def _announce_other(settings: DaemonSettings) -> None:

@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 from stringd.net.addresses import Reach, Resolved, classify, resolve
 from stringd.net.charsets import decoded
 from stringd.net.cookies import CookieJar
+from stringd.net.hosts import Host
 
 if TYPE_CHECKING:
     import ssl
@@ -101,14 +102,14 @@ class _Patience:
         self._all = self._left = seconds
 
     @asynccontextmanager
-    async def spent(self) -> AsyncIterator[None]:
+    async def spent(self, url: str) -> AsyncIterator[None]:
         clock = asyncio.get_running_loop().time
         began = clock()
         try:
             async with asyncio.timeout(max(0.0, self._left)):
                 yield
         except TimeoutError as error:
-            raise FetchError(f"timed out after {self._all:g} s") from error
+            raise FetchError(f"timed out after {self._all:g} s: {_where(url)}") from error
         finally:
             self._left -= clock() - began
 
@@ -139,7 +140,7 @@ class Fetcher:
         for number in range(MAX_REDIRECTS + 1):
             for judge in request.judges:
                 judge.named(request.url, first=number == 0)
-            async with patience.spent():
+            async with patience.spent(request.url):
                 target = await self.resolve(request.url)
             if target.reach != "public" and not may_be_private:
                 host = _host_and_port(request.url)[0]
@@ -148,7 +149,7 @@ class Fetcher:
                 )
             for judge in request.judges:
                 await judge.found(request.url, target)
-            async with patience.spent():
+            async with patience.spent(request.url):
                 answer, redirected = await self.exchange(request, target)
             if redirected is None:
                 return answer
@@ -163,7 +164,7 @@ class Fetcher:
         try:
             found = await resolve(host, port, self._judge)
         except (OSError, UnicodeError) as error:
-            raise FetchError(f"cannot resolve {host}") from error
+            raise FetchError(f"cannot resolve {Host(host, port)}") from error
         if found.reach == "metadata":
             raise AddressRefusedError(f"{host} is a cloud metadata service; it is never fetched")
         if found.reach == "daemon":
@@ -225,9 +226,11 @@ class Fetcher:
                     redirected = _redirected(request, response.status_code, location)
                 body, truncated = await _limited(response)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
-            raise HostUnreachableError(str(error) or type(error).__name__) from error
+            raise HostUnreachableError(
+                f"cannot connect to {_where(request.url)}: {_said(error)}"
+            ) from error
         except httpx2.HTTPError as error:
-            raise FetchError(str(error) or type(error).__name__) from error
+            raise FetchError(f"{_where(request.url)}: {_said(error)}") from error
         except httpx2.InvalidURL as error:
             raise FetchError(str(error)) from error
         answer = Fetched(
@@ -302,6 +305,15 @@ def _host_and_port(url: str) -> tuple[str, int]:
     if parts.scheme not in ("http", "https") or not host:
         raise FetchError(f"not an http address: {url}")
     return host, _PORTS[parts.scheme] if port is None else port
+
+
+def _where(url: str) -> str:
+    host, port = _host_and_port(url)
+    return str(Host(host, port))
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 async def _limited(response: "httpx2.Response") -> tuple[bytes, bool]:

@@ -6,8 +6,8 @@ import logging
 import resource
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -71,16 +71,24 @@ def bind(port: int) -> socket.socket:
     return listener
 
 
+@contextmanager
+def listeners(settings: "DaemonSettings") -> Iterator[list[socket.socket]]:
+    """What connections will come in by. Raises `PortInUseError` before anything is touched."""
+    ports = [settings.port, *([settings.runs_port] if settings.runs_port else [])]
+    with ExitStack() as bound:
+        yield [bound.enter_context(bind(port)) for port in ports]
+
+
 def run(
-    settings: "DaemonSettings", ready: Callable[[App], None], marks: Marks | None = None
+    settings: "DaemonSettings",
+    sockets: list[socket.socket],
+    ready: Callable[[App], None],
+    marks: Marks | None = None,
 ) -> None:
     """Serve until a signal or `POST /shutdown`; `ready` is called once connections are taken.
 
     What has one of `marks` ends with this process, however that ends.
-    Raises `PortInUseError` before anything is touched.
     """
-    ports = [settings.port, *([settings.runs_port] if settings.runs_port else [])]
-    sockets = [bind(port) for port in ports]
     for listener in sockets:
         claim_port(listener.getsockname()[1])
     _allow_descriptors()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.requirements import proves
 from tests.runtime.commands.conftest import Caller, StartDaemon
-from tests.support.daemon import WAIT_SECONDS
+from tests.support.daemon import WAIT_SECONDS, free_port
 from tests.support.web import Reply, WebServer
 
 
@@ -69,7 +69,14 @@ def test_a_server_that_never_ends_is_left(call: Caller) -> None:
     with raw_server(drip) as url:
         text = act(call, url)
         done.set()
-    assert text == "ERROR(LOAD_ERROR): Network error: timed out after 3 s"
+    where = url.removeprefix("http://")
+    assert text == f"ERROR(LOAD_ERROR): Network error: timed out after 3 s: {where}"
+
+
+def test_a_server_that_is_not_there_is_named(call: Caller) -> None:
+    where = f"127.0.0.1:{free_port()}"
+    text = act(call, f"http://{where}")
+    assert text.startswith(f"ERROR(LOAD_ERROR): Network error: cannot connect to {where}: ")
 
 
 @proves("ACT-17")
@@ -132,7 +139,7 @@ def test_what_an_action_saves_is_a_file_like_any_other(call: Caller) -> None:
         for kind in ("new", "pipe", "fixed"):
             said = act(call, web.url, f"save: Response.body\nto: {name}.{kind}\nsaved")
             if kind == "pipe":
-                assert said == f"to: write failed: {name}.pipe is not a regular file\nsaved"
+                assert said == f"to: write failed: {name}.pipe is not a regular file"
             # To root every file is writable.
             if kind == "fixed" and os.geteuid() != 0:
                 assert said.startswith("to: write failed: Permission denied")

@@ -215,6 +215,41 @@ def test_what_is_no_header_is_refused(call: Caller, text: str) -> None:
     assert "Usage: /install --mcp" in refused.content
 
 
+def test_the_way_to_mount_a_changed_server_again_keeps_its_walls_and_headers(
+    call: Caller, guarded: str
+) -> None:
+    flags = "--sandbox read-only --network api.example.com,127.0.0.1:8080"
+    command = f"--mcp walled {flags} -- {sys.executable} {SERVER}"
+    header = '-H "Authorization: Bearer $PASS" -H "X-Team: a"'
+    call("app:headed", "/set $PASS = letmein-7")
+    for install in (command, f"--mcp headed {guarded} {header}"):
+        name = install.split()[1]
+        assert call("file:main", f"/install {install}").ok
+        mount = call.home / "packages" / name / "mcp.json"
+        before = mount.read_text()
+        mount.write_text(before.replace("Sums", "Other"))
+        told = (
+            call("file:main", f"/open app:{name}").content
+            + call(f"app:{name}", "/act.add 1").content
+        )
+        assert f"/install {install}" in told
+        assert call("file:main", f"/install {install}").ok
+        assert mount.read_text() == before
+        call("file:main", f"/uninstall {name}")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--sandbox wide", "--sandbox must be read-only, workspace, open, not 'wide'."),
+        ("--network https://a.test", '--network: "https://a.test" is not a host'),
+        ("--network", "--network takes a value."),
+    ],
+)
+def test_walls_that_are_none_are_refused(call: Caller, flags: str, said: str) -> None:
+    assert said in call("file:main", f"/install --mcp x {flags} -- python3 server.py").content
+
+
 def test_a_program_that_is_missing_is_said_in_a_line(call: Caller) -> None:
     refused = call("file:main", "/install --mcp x -- /nonexistent/program")
     assert refused.content == (

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from stringd.documents import parse_flags, tokens
+from stringd.net.host_proxy import HostListError, hosts_in
 from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.candidate import candidate, put_into_place
 from stringd.runtime.packages.install import (
@@ -25,6 +26,7 @@ from stringd.runtime.packages.mounts import mount_server, read_header
 from stringd.runtime.topics.call import Call
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.runtime.topics.session import Session
+from stringd.system.sandbox import Level
 from stringd.wire.result import Result
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ _USAGE: Final = """Usage: /install <source> [--app|--tool] [--link] [--as <name>
                 [--keep-names|--forget-names]
   <source> is a file, a folder with a string.md, a zip or tgz of one, a URL of any of them,
   a GitHub address or gh:owner/repo[/path]"""
-_MCP_USAGE: Final = """Usage: /install --mcp <name> [--keep-names|--forget-names] -- <command…>
+_MCP_USAGE: Final = """Usage: /install --mcp <name> [--keep-names|--forget-names]
+                [--sandbox <level>] [--network none|<host>,…] -- <command…>
        /install --mcp <name> [--keep-names|--forget-names] <url> [-H "Name: value"] …"""
 _UNINSTALL_USAGE: Final = "Usage: /uninstall <name>"
 _UNCONFIRMED: Final = (
@@ -117,17 +120,63 @@ async def _install_server(call: Call) -> Result:
         at = before.index("--")
         before, command = before[:at], before[at + 1 :]
     headers = _headers(before)
+    sandbox, network = _valued(before, "--sandbox"), _valued(before, "--network")
     flags = [word.removeprefix("--") for word in before if word.removeprefix("--") in _CHOICES]
     named = [word for word in before if word != "--mcp" and word.removeprefix("--") not in flags]
     url = named[1] if len(named) > 1 and is_web(named[1]) else None
     if not named or len(named) > 2 or bool(command) == bool(url) or (command and headers):
         raise InstallError(_MCP_USAGE)
-    mount = Mount(tuple(command), url, headers=headers, cwd=call.cwd if command else None)
+    if url and (sandbox or network):
+        raise InstallError("--sandbox and --network are for servers started by a command.")
+    mount = Mount(
+        tuple(command),
+        url,
+        headers=headers,
+        sandbox=_level(sandbox),
+        network=_network(network),
+        cwd=call.cwd if command else None,
+    )
     await permitted(call, "install")
     confirmed = await call.caller.is_the_owner()
+    if mount.sandbox is Level.OPEN and not confirmed:
+        raise CommandError(
+            "FILE_NOT_ALLOWED",
+            "What the daemon started cannot mount a server outside the sandbox.\n"
+            "Recovery: if you want it, type in your own terminal: "
+            f"string '/install {call.argument}'",
+        )
     package = await mount_server(call, named[0], mount, confirmed=confirmed, names=_choice(flags))
     path = package_directory(call.session.user.home, package.name) / MAIN_FILE
     return _installed(call, package, Installation(path))
+
+
+def _valued(words: list[str], flag: str) -> str:
+    """Take a flag and its value out of the words. Raises `InstallError`."""
+    if flag not in words:
+        return ""
+    at = words.index(flag)
+    if at + 1 == len(words):
+        raise InstallError(f"{flag} takes a value.\n{_MCP_USAGE}")
+    value = words[at + 1]
+    del words[at : at + 2]
+    return value
+
+
+def _level(text: str) -> Level:
+    try:
+        return Level(text or Level.WORKSPACE)
+    except ValueError as error:
+        raise InstallError(f"--sandbox must be {', '.join(Level)}, not '{text}'.") from error
+
+
+def _network(text: str) -> str | tuple[str, ...]:
+    """What `--network` says, as `mcp.json` keeps it. Raises `InstallError`."""
+    if text in ("", "open", "none"):
+        return text or "open"
+    try:
+        return tuple(map(str, hosts_in(text.split(","))))
+    except HostListError as error:
+        raise InstallError(f"--network: {error}") from error
 
 
 def _choice(flags: Collection[str]) -> "Choice | None":

@@ -53,6 +53,7 @@ from stringd.runtime.packages.mcp_servers import (
 from stringd.runtime.packages.stored_names import Choice
 from stringd.runtime.topics.location import Page
 from stringd.runtime.variables import scopes
+from stringd.system.sandbox import Level
 from stringd.wire.topic import Topic
 
 if TYPE_CHECKING:
@@ -80,8 +81,7 @@ async def mount_server(
     """
     name, home = package_name(raw_name), call.session.user.home
     source = mount.url or " ".join(mount.command)
-    again = f"--mcp {name} {mount.url or f'-- {shlex.join(mount.command)}'}"
-    origin = Origin(source, f"mcp {source}", again)
+    origin = Origin(source, f"mcp {source}", _typed(name, mount))
     package = Package(name, "app", origin, parse(""), confirmed, names)
     # The server is started with what is stored for its name, so that must be its own.
     await asyncio.to_thread(check_free, home, package)
@@ -104,6 +104,20 @@ async def mount_server(
     files = {MAIN_FILE: text.encode(), MOUNT_FILE: content}
     await asyncio.to_thread(install_files, home, package, files, review)
     return package
+
+
+def _typed(name: str, mount: Mount) -> str:
+    """What mounts the same server again, behind `/install`."""
+    words = ["--mcp", name]
+    if mount.sandbox is not Level.WORKSPACE:
+        words += ["--sandbox", mount.sandbox]
+    if mount.network != "open":
+        listed = mount.network if isinstance(mount.network, str) else ",".join(mount.network)
+        words += ["--network", listed]
+    if mount.url is None:
+        return shlex.join([*words, "--", *mount.command])
+    headers = [f'-H "{key}: {value}"' for key, value in mount.headers.items()]
+    return " ".join([shlex.join([*words, mount.url]), *headers])
 
 
 def read_header(text: str) -> tuple[str, str] | None:
