@@ -113,7 +113,7 @@ def _conversation(
 def perform(folder: Path, port: int) -> tuple[list[Task], dict[str, list[Turn]]]:
     """Do every task on a real daemon; what each turn looked like."""
     with Daemon(folder / "daemon") as daemon:
-        string = String("bench", home=folder / "home", port=daemon.port, cwd=APPS)
+        string = String("bench", home=folder / "home", port=daemon.port, cwd=_copies(folder, port))
         with string:
             for name in NAMES:
                 string.exec("file:main", f"/install ./{name} --app").unwrap()
@@ -121,6 +121,16 @@ def perform(folder: Path, port: int) -> tuple[list[Task], dict[str, list[Turn]]]
                 string.exec(f"app:{name}", f'/set $PORT = "{port}"').unwrap()
             found = {name: _discover(string, name) for name in NAMES}
             return [_perform(string, task) for task in _json_file("tasks.json")], found
+
+
+def _copies(folder: Path, port: int) -> Path:
+    """The apps, each with the address of the service among the hosts it declares."""
+    for name in NAMES:
+        (folder / name).mkdir()
+        for page in (APPS / name).iterdir():
+            text = page.read_text("utf-8").replace("type: app\n", f"type: app\nhosts: [127.0.0.1:{port}]\n")
+            (folder / name / page.name).write_text(text, "utf-8")
+    return folder
 
 
 def _discover(string: String, app: str) -> list[Turn]:
