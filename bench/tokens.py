@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 from bench.table import Row
 from stringd.client import String
 from stringd.mcp.catalog import TOOLS, ListedTool
-from stringd.wire.chanflow import encode
+from tests.mcp.support import answer_of
 from tests.support.daemon import Daemon
+from tests.support.http import request
 
 TITLE = "Tokens: one tool for every command, against one tool for each action"
 
 APPS = Path(__file__).parent / "apps"
 NAMES = ("weather", "tasks", "issues", "calendar", "mail")
 Count = Callable[[str], int]
+Call = Callable[[list[str]], tuple["Turn", list[str]]]
 
 
 class Turn(NamedTuple):
@@ -119,8 +121,9 @@ def perform(folder: Path, port: int) -> tuple[list[Task], dict[str, list[Turn]]]
                 string.exec("file:main", f"/install ./{name} --app").unwrap()
                 string.exec(f"app:{name}", f"/open app:{name}").unwrap()
                 string.exec(f"app:{name}", f'/set $PORT = "{port}"').unwrap()
-            found = {name: _discover(string, name) for name in NAMES}
-            return [_perform(string, task) for task in _json_file("tasks.json")], found
+            call = _caller(daemon.port)
+            found = {name: _discover(call, name) for name in NAMES}
+            return [_perform(call, task) for task in _json_file("tasks.json")], found
 
 
 def _copies(folder: Path, port: int) -> Path:
@@ -128,32 +131,50 @@ def _copies(folder: Path, port: int) -> Path:
     for name in NAMES:
         (folder / name).mkdir()
         for page in (APPS / name).iterdir():
-            text = page.read_text("utf-8").replace("type: app\n", f"type: app\nhosts: [127.0.0.1:{port}]\n")
+            text = page.read_text("utf-8")
+            text = text.replace("type: app\n", f"type: app\nhosts: [127.0.0.1:{port}]\n")
             (folder / name / page.name).write_text(text, "utf-8")
     return folder
 
 
-def _discover(string: String, app: str) -> list[Turn]:
-    """What a model that has never seen the app asks: the page, then the actions' arguments."""
-    return [_string_turn(string, app, cmd) for cmd in (f"/open app:{app}", "/act")]
+def _discover(call: Call, app: str) -> list[Turn]:
+    """What a model that has never seen the app asks: its page, with what its actions take."""
+    return [call([f"app:{app}"])[0]]
 
 
-def _perform(string: String, task: dict[str, Any]) -> Task:
+def _perform(call: Call, task: dict[str, Any]) -> Task:
     done = Task(task["app"], [], [], [])
+    waiting: list[dict[str, Any]] = []
     for step in task["steps"]:
-        turn = _string_turn(string, task["app"], step["act"])
-        call = _compact({"name": step["tool"], "arguments": step["arguments"]})
-        text = turn.result.partition("\n")[2].rpartition("\n")[0]
+        waiting.append(step)
+        if step.get("with_next"):
+            # What follows does not depend on the answer, so one call asks for both.
+            continue
+        cmds = [each["act"].replace("/act.", f"{task['app']}.", 1) for each in waiting]
+        turn, answers = call(cmds)
         done.string.append(turn)
-        done.formatted.append(Turn(call, text))
-        done.raw.append(Turn(call, _compact(_json_file("answers.json")[_answered(step)])))
+        for each, text in zip(waiting, answers, strict=True):
+            typed = _compact({"name": each["tool"], "arguments": each["arguments"]})
+            done.formatted.append(Turn(typed, text))
+            done.raw.append(Turn(typed, _compact(_json_file("answers.json")[_answered(each)])))
+        waiting = []
     return done
 
 
-def _string_turn(string: String, app: str, cmd: str) -> Turn:
-    topic = f"app:{app}"
-    call = _compact({"name": "string", "arguments": {"topic": topic, "cmd": cmd}})
-    return Turn(call, encode(topic, string.exec(topic, cmd).unwrap()))
+def _caller(port: int) -> Call:
+    """Calls the tool `string` over MCP, as a coding agent's client does."""
+
+    def call(cmds: list[str]) -> tuple[Turn, list[str]]:
+        asked = {"name": "string", "arguments": {"cmd": cmds if len(cmds) > 1 else cmds[0]}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+        headers = {"Accept": "application/json, text/event-stream", "X-User-Id": "bench"}
+        answer = request(port, "POST", "/mcp", message, headers)
+        result = answer_of(answer)["result"]
+        assert not result["isError"], result
+        answers = [part["text"] for part in result["content"]]
+        return Turn(_compact(asked), "\n".join(answers)), answers
+
+    return call
 
 
 def _answered(step: dict[str, Any]) -> str:

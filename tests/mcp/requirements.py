@@ -8,9 +8,9 @@ _OURS = "ours"
 
 ALL = [
     Requirement("MCP-01", "The server calls itself string and gives its version.", _SERVER),
-    Requirement("MCP-02", "The tool string takes a topic and a cmd, both required.", _SERVER),
+    Requirement("MCP-02", "The tool string takes a topic and a cmd, which may name it.", _SERVER),
     Requirement("MCP-03", "Its description names topics, the slash and discovery.", _SERVER),
-    Requirement("MCP-04", "A result is one text: the reply in a block of its topic.", _SERVER),
+    Requirement("MCP-04", "With a topic, a result is one text: the reply in a block.", _SERVER),
     Requirement("MCP-05", "A result has no structured content.", _SERVER),
     Requirement("MCP-06", "A failure has isError and always reads ERROR(CODE): message.", _SERVER),
     Requirement("MCP-07", "An invalid topic answers INVALID_TARGET.", _SERVER),

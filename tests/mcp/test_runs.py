@@ -79,9 +79,9 @@ async def test_a_name_nothing_has_is_answered_with_those_there_are(daemon: Daemo
     async with connect(daemon) as client:
         refused = await client.call_tool("run_strategy", {"strategy": "helo"})
     assert refused.is_error
-    assert text(refused) == (
-        "ERROR(PREPARE_FAILED): Strategy file not found: helo\nStrategies at hand: hello"
-    )
+    error, at_hand = text(refused).split("\nStrategies at hand: ")
+    assert error == "ERROR(PREPARE_FAILED): Strategy file not found: helo"
+    assert "hello" in at_hand.split(", ")
 
 
 async def test_input_a_run_waits_for_is_given_with_answer(daemon: Daemon, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import TextResourceContents
+from mcp_types import TextContent, TextResourceContents
 
 from stringd import __version__
 from tests.mcp.support import Connect, handle, text
@@ -21,7 +21,7 @@ async def test_the_server_introduces_itself(daemon: Daemon, connect: Connect) ->
     async with connect(daemon) as client:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("string", __version__)
-        assert "string(topic='file:main', cmd='/help')" in (client.instructions or "")
+        assert "string(cmd='/help')" in (client.instructions or "")
         assert client.server_capabilities.tools is not None
         assert client.server_capabilities.resources is not None
 
@@ -40,7 +40,7 @@ async def test_seven_tools_are_listed_and_described(daemon: Daemon, connect: Con
         "wait",
     ]
     assert tools["string"].title == "String"
-    assert tools["string"].input_schema["required"] == ["topic", "cmd"]
+    assert tools["string"].input_schema["required"] == ["cmd"]
     assert tools["string"].input_schema["properties"]["cmd"]["minLength"] == 1
     description = tools["string"].description or ""
     assert all(word in description for word in ("/help", "/info", "/act --help", "bash:"))
@@ -73,6 +73,59 @@ async def test_a_failure_is_an_error_with_its_code(daemon: Daemon, connect: Conn
     assert empty.is_error
     assert "cmd" in text(empty)
     assert odd.is_error
+
+
+async def test_a_call_without_a_topic_is_answered_in_as_few_words(
+    daemon: Daemon, connect: Connect, user: str
+) -> None:
+    async with connect(daemon, user=user) as client:
+
+        async def said(cmd: str | list[str]) -> list[str]:
+            result = await client.call_tool("string", {"cmd": cmd})
+            return [part.text for part in result.content if isinstance(part, TextContent)]
+
+        written = await said(["/write a.md\n# Hi\n\nThere.", "/open a.md"])
+        assert written == ["Written: a.md (12 bytes, 3 lines)", "# Hi\n\nThere."]
+        assert "one" in (await said("bash:dev echo one"))[0]
+        assert await said(["/open no.md", "/write b.md\nb"]) == [
+            (await said("/open no.md"))[0],
+            "[the 1 after it not run]",
+        ]
+        assert "Not a command: hello" in (await said("hello"))[0]
+
+
+async def test_an_app_shows_its_actions_in_a_line_each_and_is_called_by_name(
+    daemon: Daemon, connect: Connect, user: str
+) -> None:
+    page = """---
+name: greeter
+type: app
+description: Greets.
+---
+# Greeter
+
+```act.greet
+CLI printf '%s %s' {word} {name}
+  name: string (required) "Whom to greet"
+  word: string "hello or bye" = "hello"
+```
+"""
+    async with connect(daemon, user=user) as client:
+
+        async def said(cmd: str) -> str:
+            return text(await client.call_tool("string", {"cmd": cmd}))
+
+        await said(f"/write greeter/string.md\n{page}")
+        await said("/install greeter --app")
+        shown = "greeter.greet <name Whom to greet> [word=hello; hello or bye]"
+        assert await said("app:greeter") == shown
+        assert await said("app:greeter /act") == shown
+        assert (await said("greeter.greet Ada bye")).startswith("bye Ada")
+        wrong = await said("greeter.greet Ada --wrod bye")
+        assert wrong.splitlines()[-1] == shown.replace("greeter.", "/act.")
+        # The protocol's form is as it was.
+        full = await client.call_tool("string", {"topic": "app:greeter", "cmd": "/open"})
+        assert "[actions] greet  ·  /act --help (all)" in text(full)
 
 
 async def test_content_cannot_forge_the_end_of_its_block(daemon: Daemon, connect: Connect) -> None:

@@ -68,12 +68,14 @@ def render(
     requirements: str | None = None,
     taken: Collection[str] = (),
     hints: bool = True,
+    action_lines: Sequence[str] | None = None,
 ) -> Rendered:
     """Render a document, or one block of it. An unknown block renders as empty text.
 
     `menus` are the loaded menus by name; `seen_menus` the addresses of menu files this session has
     unfolded already (None: never unfold). `taken` are ids auto-shortcuts must avoid, besides the
     document's own. Without `hints`, no lines above the text name menus, actions and variables.
+    `action_lines` take the place of the line that names the actions, below the text.
     """
     loaded = menus or {}
     auto = AutoShortcuts({*document.shortcuts, *taken})
@@ -84,8 +86,11 @@ def render(
     if not hints:
         return Rendered(_finished(body), auto.targets)
     nav, unfolded = _nav_hint(document, loaded, seen_menus)
-    above = [*nav, *_action_hint(document), *_env_hint(missing_env, requirements)]
+    actions = _action_hint(document) if action_lines is None else []
+    above = [*nav, *actions, *_env_hint(missing_env, requirements)]
     text = "\n".join([*above, "", body]) if above else body
+    if action_lines:
+        text = "\n".join([*_worth_reading(text), *action_lines])
     return Rendered(_finished(text), auto.targets, unfolded)
 
 
@@ -131,6 +136,13 @@ def _nav_hint(
     if folded:
         lines.append(f"[nav] {', '.join(folded)} — /nav <name>")
     return lines, frozenset(unfolded)
+
+
+def _worth_reading(text: str) -> list[str]:
+    """What is above the lines of actions; a heading alone says nothing they do not."""
+    shown = text.strip()
+    alone = shown.startswith("#") and "\n" not in shown
+    return [] if alone or not shown else [shown, ""]
 
 
 def _action_hint(document: Document) -> list[str]:

@@ -20,12 +20,11 @@ class ListedTool(NamedTuple):
 
 
 _TEXT: Final = {"type": "string"}
-_FILLED: Final = {"type": "string", "minLength": 1}
 _WORDS: Final = {"type": "array", "items": _TEXT}
 
 INSTRUCTIONS: Final = (
     "stringd gives you documents, web pages, apps and shells through one tool, string. "
-    "Start with string(topic='file:main', cmd='/help'). "
+    "Start with string(cmd='/help'). "
     "Names of files are found in the String home, then in the directory your client works in; "
     "/ls ./ lists that one, and new shells start there. "
     "What a person must approve goes through execute. "
@@ -36,75 +35,48 @@ TOOLS: Final = (
     ListedTool(
         "string",
         "String",
-        "Run one command in a topic. A topic is type:name and keeps its state between calls: "
-        "file:main (documents), app:NAME (an installed app), web:NAME (web pages), "
-        "bash:NAME (a live shell; cmd is what you would type there). Elsewhere cmd starts with /: "
-        "/help lists commands, /info shows a topic's state, /open opens, /outline lists headings, "
-        "/find searches, /act --help shows an app's actions.",
-        {
-            "topic": _FILLED,
-            "cmd": _FILLED,
-            "timeout": {"type": "string", "description": "limit of a shell command: 20m (2m)"},
-        },
-        ("topic", "cmd"),
+        "Run commands: app:NAME shows an app's actions, APP.ACTION calls one, bash:NAME LINE "
+        "runs a shell line; /find WORDS --apps finds apps, /open PATH or URL reads; see /help, "
+        "/info, /act --help",
+        {"cmd": {"type": ["string", "array"], "items": _TEXT, "minLength": 1}, "topic": _TEXT},
+        ("cmd",),
     ),
     ListedTool(
         "execute",
         "Execute with approval",
-        "Ask the user to let a command run, as root unless privileged is false. They see exactly "
-        "what you ask for and decide. No shell: argv is one command, pipeline several joined by "
-        "pipes. A refusal or silence is final: do not try another way.",
-        {
-            "argv": _WORDS,
-            "pipeline": {"type": "array", "items": _WORDS},
-            "description": {"type": "string", "description": "why; shown to the user"},
-            "privileged": {"type": "boolean", "default": True},
-            "env": {"type": "object", "additionalProperties": _TEXT},
-            "forward_agent": {
-                "type": "boolean",
-                "description": "let it use the user's SSH agent; needs privileged: false",
-            },
-            "host": {"type": "string", "description": "run on this machine of the user's list"},
-            "timeout": {"type": "integer", "description": "ms, default 120000, at most 600000"},
-        },
+        "Ask the user to run a command, as root unless privileged is false. A no is final.",
+        {"argv": _WORDS, "description": _TEXT, "privileged": {"type": "boolean"}},
     ),
     ListedTool(
         "run_strategy",
         "Run a strategy",
-        "Start a run of a strategy, by name or path, and follow it until it ends, needs an answer "
-        "or takes long. The reply names the run.",
-        {"strategy": _FILLED, "input": _TEXT},
-        ("strategy",),
+        "Start a strategy by name or path.",
+        {"strategy": _TEXT, "input": _TEXT},
     ),
     ListedTool(
         "run_status",
         "Run status",
-        "A run's state, what it waits for and its result. Without run_id: all runs.",
+        "A run's state and result, or all runs.",
         {"run_id": _TEXT},
         read_only=True,
     ),
     ListedTool(
         "answer",
         "Answer a run",
-        "Give the input or the answer to a question a run waits for; id says which one when there "
-        "are several. Permissions cannot be given here: only the user grants them.",
-        {"run_id": _FILLED, "text": _TEXT, "id": _TEXT},
-        ("run_id", "text"),
+        "Answer a run's question.",
+        {"run_id": _TEXT, "text": _TEXT},
     ),
     ListedTool(
         "steer",
         "Steer a run",
-        "Give a running run a text that its agent reads before its next step.",
-        {"run_id": _FILLED, "text": _FILLED},
-        ("run_id", "text"),
+        "Tell a running agent.",
+        {"run_id": _TEXT, "text": _TEXT},
     ),
     ListedTool(
         "wait",
         "Wait",
-        "Go on waiting for a call or a run that took long, or read on in a reply that was cut: "
-        "handle is what it answered with, or a run id.",
-        {"handle": _FILLED},
-        ("handle",),
+        "Wait for a call or run; read on.",
+        {"handle": _TEXT},
         read_only=True,
     ),
 )

@@ -43,11 +43,17 @@ class Commands(Protocol):
     """Topics and the commands that run in them."""
 
     async def run(
-        self, caller: McpCaller, topic: str, cmd: str, limit: float | None = None
+        self,
+        caller: McpCaller,
+        topic: str,
+        cmd: str,
+        limit: float | None = None,
+        *,
+        brief: bool = False,
     ) -> "Result":
         """Run a command in its topic's turn; a shell's may take `limit` seconds.
 
-        Raises `InvalidTopicError`.
+        With `brief` the reply carries only what is news. Raises `InvalidTopicError`.
         """
 
     def attend(self, caller: McpCaller, topic: str) -> float | None:

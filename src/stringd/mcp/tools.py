@@ -13,7 +13,7 @@ from stringd.mcp.jobs import Jobs, Report
 from stringd.mcp.long_texts import PREFIX as TEXT
 from stringd.mcp.long_texts import LongTexts
 from stringd.mcp.outcome import ToolError, ToolOutcome, failed
-from stringd.mcp.ports import McpCaller, McpPorts, RunsGoneError
+from stringd.mcp.ports import Commands, McpCaller, McpPorts, RunsGoneError
 from stringd.mcp.run_tools import (
     AnswerArguments,
     RunStatusArguments,
@@ -21,6 +21,7 @@ from stringd.mcp.run_tools import (
     RunTools,
     SteerArguments,
 )
+from stringd.mcp.steps import StringArguments, TopicCommand, commands_of
 from stringd.mcp.way_on import after_command, after_run_failure, wrong_arguments
 from stringd.wire import chanflow
 from stringd.wire.exec import command_label
@@ -34,12 +35,6 @@ _JOB: Final = "job-"
 
 class _ArgumentsError(Exception):
     """A call that is not what the tool takes."""
-
-
-class StringArguments(msgspec.Struct, forbid_unknown_fields=True):
-    topic: Filled
-    cmd: Filled
-    timeout: str | int | float | None = None
 
 
 class WaitArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -97,23 +92,38 @@ class Tools:
     async def _string(
         self, caller: McpCaller, arguments: StringArguments, report: Report
     ) -> ToolOutcome:
-        try:
-            topic = parse_topic(arguments.topic).canonical
-        except InvalidTopicError as error:
-            refused = Result.error("INVALID_TARGET", str(error))
-            return block(arguments.topic, arguments.cmd, refused)
-
+        # The protocol's form names a topic and gets the reply in a block of it.
+        in_block = arguments.topic is not None
+        asked = commands_of(arguments)
         limit = _limit(arguments.timeout)
         commands = self._ports.commands
+        working = asked[0]
 
         async def run() -> ToolOutcome:
-            result = await commands.run(caller, topic, arguments.cmd, limit)
-            return block(topic, arguments.cmd, result)
+            nonlocal working
+            parts: list[str] = []
+            for number, working in enumerate(asked, 1):
+                result = await self._run(caller, working, limit, brief=not in_block)
+                parts.append(_reply(working, result, in_block=in_block))
+                if not result.ok:
+                    left = len(asked) - number
+                    parts += [f"[the {left} after it not run]"] if left else []
+                    return ToolOutcome(tuple(parts), is_error=True)
+            return ToolOutcome(tuple(parts))
 
-        what = f"{topic} {command_label(arguments.cmd)}"
+        what = ", ".join(f"{each.topic} {command_label(each.cmd)}" for each in asked)
         return await self._jobs.run(
-            caller.user_id, what, run(), report, lambda: commands.attend(caller, topic)
+            caller.user_id, what, run(), report, lambda: _attend(commands, caller, working.topic)
         )
+
+    async def _run(
+        self, caller: McpCaller, asked: TopicCommand, limit: float | None, *, brief: bool
+    ) -> Result:
+        try:
+            topic = parse_topic(asked.topic).canonical
+        except InvalidTopicError as error:
+            return Result.error("INVALID_TARGET", str(error))
+        return await self._ports.commands.run(caller, topic, asked.cmd, limit, brief=brief)
 
     async def _execute(
         self, caller: McpCaller, arguments: ExecuteArguments, report: Report
@@ -134,11 +144,34 @@ class Tools:
         return await self.runs.wait(arguments.handle, report)
 
 
-def block(topic: str, command: str, result: Result) -> ToolOutcome:
-    """A command's reply as the model reads it."""
-    text = response_text(result, with_diff=True)
-    text = "\n".join(filter(None, (text, after_command(topic, command, result), result.note)))
-    return ToolOutcome((chanflow.encode(topic, text),), is_error=not result.ok)
+def _attend(commands: Commands, caller: McpCaller, topic: str) -> float | None:
+    try:
+        return commands.attend(caller, topic)
+    except InvalidTopicError:
+        return None
+
+
+def _reply(asked: TopicCommand, result: Result, *, in_block: bool) -> str:
+    """A command's reply as the model reads it; that a page was opened is not news to it."""
+    opened = result.message.startswith("Opened ") and "\n" not in result.message
+    if not in_block and result.ok and result.content and opened:
+        text = result.content
+    else:
+        # What a file was written with came from the model itself.
+        known = not in_block and result.message.startswith(("Written", "Appended"))
+        text = response_text(result, with_diff=not known)
+    topic = _canonical(asked.topic)
+    after = after_command(topic, asked.cmd, result)
+    text = "\n".join(filter(None, (text, after, result.note)))
+    return chanflow.encode(topic, text) if in_block else text
+
+
+def _canonical(topic: str) -> str:
+    """The topic's full name; what is not a topic stays as it was written."""
+    try:
+        return parse_topic(topic).canonical
+    except InvalidTopicError:
+        return topic
 
 
 def _limit(timeout: str | float | None) -> float | None:

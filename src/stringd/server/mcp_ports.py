@@ -90,7 +90,13 @@ class DaemonCommands:
         self._turns = turns
 
     async def run(
-        self, caller: McpCaller, topic: str, cmd: str, limit: float | None = None
+        self,
+        caller: McpCaller,
+        topic: str,
+        cmd: str,
+        limit: float | None = None,
+        *,
+        brief: bool = False,
     ) -> "Result":
         speaks = Caller(
             caller.cwd,
@@ -98,6 +104,7 @@ class DaemonCommands:
             client="mcp",
             environment=caller.environment,
             limit=limit,
+            brief=brief,
         )
         return await self._turns.run(caller.user_id, parse_topic(topic), cmd, speaks)
 

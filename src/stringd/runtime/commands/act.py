@@ -7,7 +7,7 @@ from stringd.actions.errors import ActionError
 from stringd.actions.network import names_sent
 from stringd.actions.provenance import ForeignFile, InstalledApp, WebPage, capabilities
 from stringd.actions.run import ActionCaller, ActionText, DocumentAnswer, Help, Outcome, run_action
-from stringd.actions.schema import listing, schema
+from stringd.actions.schema import listing, schema, signature
 from stringd.documents import Action, render_text
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES
 from stringd.runtime.errors import CommandError
@@ -16,7 +16,7 @@ from stringd.runtime.pages.action_context import ActionCall, place_of
 from stringd.runtime.pages.action_page import page_of
 from stringd.runtime.pages.provenance import confirmed
 from stringd.runtime.pages.shortcuts import known_shortcuts
-from stringd.runtime.pages.show import current_page, open_app_page, visited
+from stringd.runtime.pages.show import brief_actions, current_page, open_app_page, visited
 from stringd.runtime.topics.call import Call
 from stringd.runtime.topics.location import Page
 from stringd.runtime.topics.permission import command_permit, connection_judges
@@ -30,6 +30,8 @@ async def act(call: Call) -> Result:
     page = await open_page(call)
     ident, arguments = _asked(call)
     if ident in _HELP:
+        if call.caller.brief and ident == "" and page.document.actions:
+            return Result.page("", "\n".join(brief_actions(page)))
         return _listing(page)
     action = find_action(page, ident)
     if action is None:
@@ -182,7 +184,12 @@ async def _outcome(call: Call, asked: ActionCall) -> Outcome:
     except ActionError as error:
         helps = page.requirements is not None and error.setup
         setup = f"\n\nSetup info: /open {page.requirements}" if helps else ""
-        raise CommandError(error.code, f"{error.message}{setup}") from error
+        message, usage, _ = error.message.partition("\n\nUsage:\n")
+        if usage and call.caller.brief:
+            message = f"{message}\n{signature(asked.action)}"
+        else:
+            message = error.message
+        raise CommandError(error.code, f"{message}{setup}") from error
 
 
 async def _shown(call: Call, answer: ActionText) -> str:

@@ -4,7 +4,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from stringd.actions.provenance import capabilities
+from stringd.actions.provenance import InstalledApp, capabilities
+from stringd.actions.schema import signatures
 from stringd.documents import Included, IncludeFailure, Resolve, available_blocks, render
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
@@ -139,12 +140,20 @@ def show(call: "Call", location: Location) -> str:
         missing_env=missing_variables(call, page),
         requirements=page.requirements,
         taken=[entry.id for menu in page.menus.values() for entry in menu.entries],
+        action_lines=brief_actions(page) if call.caller.brief else None,
     )
     session.auto_shortcuts = dict(rendered.auto_shortcuts)
     session.seen_menus |= rendered.unfolded_menus
     if page.appendix and location.block is None:
         return f"{rendered.text}\n\n---\n\n{page.appendix}"
     return rendered.text
+
+
+def brief_actions(page: Page) -> list[str]:
+    """The actions of a page in a line each; those of an app can be called from any topic."""
+    owner = page.provenance
+    prefix = f"{owner.name}." if isinstance(owner, InstalledApp) else "/act."
+    return signatures(page.document.actions.values(), prefix)
 
 
 def include_resolver(call: "Call", page: Page) -> Resolve:

@@ -34,6 +34,9 @@ class Caller(msgspec.Struct, frozen=True, gc=False):
     limit: float | None = None
     """Seconds its shell command may run, where it asks for more or less than usual."""
 
+    brief: bool = False
+    """Whether its reader is a model that pays for every word: replies carry only news."""
+
     async def is_the_owner(self) -> bool:
         """Whether this may be the owner's word; what the daemon itself started is not.
 
