@@ -23,35 +23,35 @@ class StringArguments(msgspec.Struct, forbid_unknown_fields=True):
     timeout: str | int | float | None = None
 
 
-class TopicCommand(NamedTuple):
+class AskedCommand(NamedTuple):
     topic: str
     cmd: str
 
 
-def commands_of(arguments: StringArguments) -> list[TopicCommand]:
+def commands_of(arguments: StringArguments) -> list[AskedCommand]:
     """The commands in order. Raises `ToolError` for one that says neither what nor where."""
     given = [arguments.cmd] if isinstance(arguments.cmd, str) else arguments.cmd
     if arguments.topic is not None:
-        return [TopicCommand(arguments.topic, each) for each in given]
+        return [AskedCommand(arguments.topic, each) for each in given]
     return list(_placed(given))
 
 
-def _placed(given: list[str]) -> Iterator[TopicCommand]:
+def _placed(given: list[str]) -> Iterator[AskedCommand]:
     """`app:NAME`, `TOPIC COMMAND`, `APP.ACTION …`, or a command for the topic before it."""
     topic = DEFAULT_TOPIC
     for each in given:
         named, action = _TOPIC.match(each), _ACTION.match(each)
         if _APP.fullmatch(each):
             topic = each
-            yield TopicCommand(topic, "/open")
+            yield AskedCommand(topic, "/open")
         elif named is not None:
             topic = named[1]
-            yield TopicCommand(topic, each[named.end() :])
+            yield AskedCommand(topic, each[named.end() :])
         elif action is not None:
             topic = f"app:{action[1]}"
-            yield TopicCommand(topic, f"/act.{action[2]}{each[action.end() :]}")
+            yield AskedCommand(topic, f"/act.{action[2]}{each[action.end() :]}")
         elif each.startswith("/"):
-            yield TopicCommand(topic, each)
+            yield AskedCommand(topic, each)
         else:
             raise ToolError(
                 f"Not a command: {each[:80]}\nBegin with /, with APP.ACTION, or with a topic: "

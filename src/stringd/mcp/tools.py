@@ -21,7 +21,7 @@ from stringd.mcp.run_tools import (
     RunTools,
     SteerArguments,
 )
-from stringd.mcp.steps import StringArguments, TopicCommand, commands_of
+from stringd.mcp.steps import AskedCommand, StringArguments, commands_of
 from stringd.mcp.way_on import after_command, after_run_failure, wrong_arguments
 from stringd.wire import chanflow
 from stringd.wire.exec import command_label
@@ -117,7 +117,7 @@ class Tools:
         )
 
     async def _run(
-        self, caller: McpCaller, asked: TopicCommand, limit: float | None, *, brief: bool
+        self, caller: McpCaller, asked: AskedCommand, limit: float | None, *, brief: bool
     ) -> Result:
         try:
             topic = parse_topic(asked.topic).canonical
@@ -151,7 +151,7 @@ def _attend(commands: Commands, caller: McpCaller, topic: str) -> float | None:
         return None
 
 
-def _reply(asked: TopicCommand, result: Result, *, in_block: bool) -> str:
+def _reply(asked: AskedCommand, result: Result, *, in_block: bool) -> str:
     """A command's reply as the model reads it; that a page was opened is not news to it."""
     opened = result.message.startswith("Opened ") and "\n" not in result.message
     if not in_block and result.ok and result.content and opened:
