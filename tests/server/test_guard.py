@@ -27,13 +27,17 @@ def test_an_address_passes_exactly_when_it_is_loopback(
 
 @given(st.text(st.characters(codec="latin-1"), max_size=20))
 def test_no_other_name_passes(name: str) -> None:
-    text = name.strip()
-    try:
-        local = ipaddress.ip_address(text).is_loopback
-    except ValueError:
-        local = False
-    if not local and text.lower().partition(":")[0] not in ("localhost", "127.0.0.1", "[::1]"):
+    text = name.strip().lower()
+    # With a port or without one.
+    if not any(map(is_local, (text, text.rpartition(":")[0]))):
         assert not passes(name)
+
+
+def is_local(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 @given(st.sampled_from(["127.0.0.1", "localhost", "[::1]"]), st.text("abcdefgh.-@#/?:", min_size=1))
