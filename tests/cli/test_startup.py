@@ -10,6 +10,8 @@ import stringd
 from tests.support.daemon import WAIT_SECONDS, Daemon, free_port
 
 SITE = "site-packages"
+INSTALLED = Path(__file__).parents[2] / "scripts" / "string"
+"""What an installer copies as the command `string`."""
 LAZY = {
     *("mcp", "pydantic", "pydantic_ai", "openai", "anthropic", "rich", "textual", "keyring"),
     *("html_to_markdown", "selectolax", "httpx2", "httpx", "liquid"),
@@ -56,7 +58,7 @@ def bare(daemon: Daemon) -> dict[str, str]:
 def test_one_shot_string_imports_almost_nothing(
     daemon: Daemon, env: dict[str, str], bare: dict[str, str]
 ) -> None:
-    code = "from stringd.cli.string import main; main()"
+    code = INSTALLED.read_text("utf-8")
     modules = imported(code, env, "file:main", "/info")
     assert third_party(modules, bare) == set()
     slow = {
