@@ -83,8 +83,8 @@ def belongs_to_owner(path: Path) -> bool:
 
 
 def _is_at_home(path: Path) -> bool:
-    own = Path("~/.string").expanduser().resolve()
-    return own in (path.resolve(), *path.resolve().parents)
+    own, real = (os.path.realpath(each) for each in (Path("~/.string").expanduser(), path))
+    return real == own or real.startswith(f"{own}/")
 
 
 def _was_unpacked(path: Path) -> bool:

@@ -48,12 +48,14 @@ def try_hold(directory: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def write_atomically(path: Path, data: bytes, mode: int) -> None:
+def write_atomically(path: Path, data: bytes, mode: int, *, synced: bool = True) -> None:
     """Replace `path` by `data` in one step, synced to disk before and after the rename.
+
+    What is not `synced` survives the process; a power cut may leave nothing of it, or no bytes.
 
     Links on the way to its directory are followed, one that is the file itself is replaced. The
     new file belongs to the owner of the old one, as far as we may say so, and keeps its access
     list and marks.
     """
     real = Path(os.path.realpath(path.parent), path.name)
-    replace_file(real, data, mode, even_read_only=True)
+    replace_file(real, data, mode, even_read_only=True, synced=synced)

@@ -85,12 +85,18 @@ class PreparedFile:
 
 @contextmanager
 def prepared(
-    folder: int, real: Path, data: bytes, mode: int, old: os.stat_result | None = None
+    folder: int,
+    real: Path,
+    data: bytes,
+    mode: int,
+    old: os.stat_result | None = None,
+    *,
+    synced: bool = True,
 ) -> Iterator[PreparedFile]:
     """A file with `data`, without its name yet; without one at the end, nothing is left of it.
 
-    It gets the owner, the access list and the marks of the `old` one that it will replace.
-    Raises `OSError`.
+    It gets the owner, the access list and the marks of the `old` one that it will replace. Unless
+    it is `synced`, it may be gone or empty after a power cut. Raises `OSError`.
     """
     with ExitStack() as names:
         new = PreparedFile(folder, real, names, replaces=old is not None)
@@ -102,7 +108,8 @@ def prepared(
                 _copy_attributes(new.descriptor, f"/proc/self/fd/{folder}/{real.name}")
             file.write(data)
             file.flush()
-            os.fsync(new.descriptor)
+            if synced:
+                os.fsync(new.descriptor)
             yield new
 
 

@@ -86,7 +86,12 @@ def create_file(real: Path, data: bytes, mode: int = 0o666) -> None:
 
 
 def replace_file(
-    real: Path, data: bytes, mode: int | None = None, *, even_read_only: bool = False
+    real: Path,
+    data: bytes,
+    mode: int | None = None,
+    *,
+    even_read_only: bool = False,
+    synced: bool = True,
 ) -> None:
     """New content for a file, or a new file, whole or not at all.
 
@@ -101,9 +106,10 @@ def replace_file(
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(real))
         if mode is None:
             mode = 0o666 & ~umask() if old is None else stat.S_IMODE(old.st_mode)
-        with prepared(folder, real, data, mode, old) as new:
+        with prepared(folder, real, data, mode, old, synced=synced) as new:
             new.take_name()
-        os.fsync(folder)
+        if synced:
+            os.fsync(folder)
 
 
 def remove_file(real: Path) -> None:

@@ -21,7 +21,7 @@ from stringd.runs.errors import (
 )
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.mcp.definitions import ServerDefinition, definitions
-from stringd.runs.mcp.servers import check_servers
+from stringd.runs.mcp.servers import check_servers, default_selection
 from stringd.runs.record.events import RunStarted
 from stringd.runs.record.resume import read_journal
 from stringd.runs.record.store import RunStore
@@ -109,8 +109,36 @@ def _prepare(
         limits=_limits(request),
         skills=loaded.skills,
         servers=loaded.servers,
-        selection=store.selection(run_id),
+        selection=_selection(run_id, before, loaded.servers, store),
     )
+
+
+def _selection(
+    run_id: str,
+    before: RunStarted | None,
+    known: Mapping[str, ServerDefinition],
+    store: RunStore,
+) -> list[str]:
+    """The MCP servers chosen for a run, now if not before.
+
+    A choice that the machine lost is the one that the run started with.
+    """
+    chosen = store.selection(run_id)
+    if chosen is not None:
+        return chosen
+    if before is not None and before.enabled_mcp_server_ids is not UNSET:
+        chosen = before.enabled_mcp_server_ids
+    else:
+        chosen = default_selection(known)
+    try:
+        # Nothing of a prepared run need survive the machine; its start says the same again.
+        store.save_selection(run_id, chosen, synced=False)
+    except OSError as error:
+        raise PrepareError(
+            f"Cannot keep the choice of MCP servers: {error.strerror or error}. "
+            "Make room in the data directory and prepare the run again."
+        ) from error
+    return chosen
 
 
 def _kept(

@@ -15,7 +15,6 @@ from stringd.runs.guard.guards import RunGuards
 from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.endings import untold_ending
 from stringd.runs.handlers.subscriptions import follow, join, leave
-from stringd.runs.mcp.servers import RunServers
 from stringd.runs.record.store import check_run_id
 from stringd.runs.record.views import conversation
 from stringd.runs.tools.offered import ClientTool
@@ -107,21 +106,10 @@ class Preparation:
         prepared.mcp = await self._pool.connect(prepared.servers, prepared.strategy, cwd, chosen)
         if run.live:
             run.servers = prepared.mcp
-            if chosen is None:
-                self._save_selection(run, prepared.mcp)
         else:
             prepared.mcp.close()
-
-    def _save_selection(self, run: Run, servers: RunServers) -> None:
-        try:
-            self._store.save_selection(run.id, list(servers.enabled))
-        except OSError as error:
-            run.servers = None
-            servers.close()
-            raise PrepareError(
-                f"Cannot keep the choice of MCP servers: {error.strerror or error}. "
-                "Make room in the data directory and prepare the run again."
-            ) from error
+            if prepared.kind == "new" and self._known.get(run.id) is run:
+                self._store.drop_selection(run.id)
 
     def _settle_in(self, run: Run, prepared: Prepared) -> None:
         run.prepared = prepared

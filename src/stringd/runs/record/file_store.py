@@ -268,13 +268,13 @@ class FileRunStore:
             return None
         return found["enabledMcpServerIds"]
 
-    def save_selection(self, run_id: str, server_ids: list[str]) -> None:
+    def save_selection(self, run_id: str, server_ids: list[str], *, synced: bool = True) -> None:
         make_private_directory(self._directory)
         content = msgspec.json.encode({"enabledMcpServerIds": server_ids})
         path = self._selection(run_id)
         if path.exists() and self.selection(run_id) is None:
             put_aside(path)
-        write_atomically(path, content, 0o600)
+        write_atomically(path, content, 0o600, synced=synced)
 
     def drop_selection(self, run_id: str) -> None:
         self._selection(run_id).unlink(missing_ok=True)
@@ -383,7 +383,10 @@ def _lines(path: str) -> Iterator[bytes]:
 
 def _last_frame(path: str) -> tuple[int, bytes] | None:
     """The last frame of a file, with its number."""
-    for line in reversed(_tail(path)):
+    tail = _tail(path)
+    if not tail:
+        return None
+    for line in reversed(tail):
         if number := _number(line):
             return number, line
     # One frame may be longer than the tail.

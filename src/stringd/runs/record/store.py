@@ -92,8 +92,8 @@ class RunStore(Protocol):
         """The MCP servers chosen for a run, or None before the first preparation."""
         ...
 
-    def save_selection(self, run_id: str, server_ids: list[str]) -> None:
-        """Raises `OSError`."""
+    def save_selection(self, run_id: str, server_ids: list[str], *, synced: bool = True) -> None:
+        """What is `synced` survives the machine, the rest the process. Raises `OSError`."""
         ...
 
     def drop_selection(self, run_id: str) -> None: ...

@@ -10,6 +10,7 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -60,7 +61,7 @@ class StrategyFiles:
 
     def __init__(self, data_dir: Path | None = None, trust: TrustStore | None = None) -> None:
         self.trust = trust or TrustStore()
-        self._owned = [real_path(BUNDLED)]
+        self._owned = [_real_bundled()]
         if data_dir is not None and belongs_to_owner(data_dir):
             for name in DEFINITIONS:
                 # A link in there is the owner's word too, so both names count.
@@ -155,6 +156,11 @@ class StrategyFiles:
             tops = _definitions_in(top) if is_listed(top, self.trust) else [top]
             for each in tops:
                 yield from _walk(each)
+
+
+@cache
+def _real_bundled() -> str:
+    return real_path(BUNDLED)
 
 
 def trust_line(path: Path | str) -> str:

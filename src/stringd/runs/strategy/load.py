@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,8 +57,7 @@ def load_strategy(
     issues = STRATEGY.check(source.value)
     if issues:
         raise StrategyFileError(_validation_text(source, issues))
-    root = workspace_root(path, cwd or path.parent) if source.provenance == "foreign" else None
-    strategy = _strategy(source, _Prompts(source, files, root))
+    strategy = _strategy(source, _Prompts(source, files, path, cwd or path.parent))
     _check_agents(strategy, known, model_override)
     for flow in d.flows_within(strategy.flow):
         _check_flow(flow, strategy, known)
@@ -151,13 +151,20 @@ def _prompt_file(value: str | None, folder: Path) -> Path | None:
 
 
 class _Prompts:
-    """Reads the prompts of one strategy. `root` is the folder they must be in, if any."""
+    """Reads the prompts of one strategy."""
 
-    def __init__(self, source: StrategySource, files: StrategyFiles, root: Path | None) -> None:
+    def __init__(self, source: StrategySource, files: StrategyFiles, path: Path, cwd: Path) -> None:
         self.folder = source.path.parent
         self._source = source
         self._files = files
-        self._root = root
+        self._path = path
+        self._cwd = cwd
+
+    @cached_property
+    def _root(self) -> Path | None:
+        """The folder they must be in, if any."""
+        foreign = self._source.provenance == "foreign"
+        return workspace_root(self._path, self._cwd) if foreign else None
 
     def read(self, value: str, what: str) -> tuple[str, str | None]:
         """Text as it is, or the content of the `.txt` or `.md` file it names.
