@@ -1,7 +1,7 @@
 """Long conversations and tools side by side, with a model that answers at once.
 
-The model is another process, `python -m bench.conversations <port>`, which reads requests without
-understanding them. The daemon says how long its event loop was busy at a stretch.
+The model is another process, `python -m bench.conversations <port> <delay>`, which reads requests
+without understanding them. The daemon says how long its event loop was busy at a stretch.
 """
 
 import asyncio
@@ -139,11 +139,13 @@ def environment(**values: str) -> Iterator[None]:
 
 
 @contextmanager
-def scripted_model() -> Iterator[str]:
-    """The address of a server that gives the same answer to everything."""
+def scripted_model(delay: float = 0) -> Iterator[str]:
+    """The address of a server that gives the same answer to everything, so many seconds later."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "bench.conversations", str(port)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "bench.conversations", str(port), str(delay)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     process.stdout.readline()
@@ -163,7 +165,7 @@ def answer() -> bytes:
     return head % len(body) + body
 
 
-async def serve(port: int) -> None:
+async def serve(port: int, delay: float) -> None:
     reply = answer()
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -172,6 +174,8 @@ async def serve(port: int) -> None:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 size = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
                 await reader.readexactly(size)
+                if delay:
+                    await asyncio.sleep(delay)
                 writer.write(reply)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
@@ -185,4 +189,4 @@ async def serve(port: int) -> None:
 if __name__ == "__main__":
     import uvloop
 
-    uvloop.run(serve(int(sys.argv[1])))
+    uvloop.run(serve(int(sys.argv[1]), float(sys.argv[2])))

@@ -1,4 +1,4 @@
-"""Runs beside an earlier revision of our own: by turns, on the same machine, with the same libraries.
+"""Runs beside an earlier revision of our own: by turns, on one machine, with the same libraries.
 
 `BENCH_REVISION` names it; its sources come out of this repository. Each daemon has one core, and
 processor time is compared beside the clock: it hardly notices what else the machine is doing.
