@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,16 @@ PYTHON = os.path.realpath(sys.executable)
 
 
 @proves("TRUST-12")
-@pytest.mark.parametrize("way", ["held", "in flight"])
-@pytest.mark.parametrize("door", ["port", "runs port"])
+@pytest.mark.parametrize(
+    ("door", "way"),
+    [
+        ("port", "held"),
+        ("port", "in flight"),
+        ("runs port", "held"),
+        ("another daemon", "held"),
+        ("another daemon", "in flight"),
+    ],
+)
 async def test_a_sandbox_with_the_network_is_refused_and_others_are_not(
     tmp_path: Path, door: str, way: str
 ) -> None:
@@ -59,8 +68,13 @@ async def test_a_sandbox_with_the_network_is_refused_and_others_are_not(
     reported = asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]]()
     desk = await asyncio.start_server(lambda *ends: reported.put_nowait(ends), "127.0.0.1", 0)
     told = desk.sockets[0].getsockname()[1]
-    with Daemon(tmp_path, "--runs-port", str(runs_port)) as daemon:
-        port = daemon.port if door == "port" else runs_port
+    other = Daemon(tmp_path / "other", HOME=str(tmp_path))
+    with (
+        Daemon(tmp_path, "--runs-port", str(runs_port)) as daemon,
+        other if door == "another daemon" else nullcontext(),
+    ):
+        asked_daemon = other if door == "another daemon" else daemon
+        port = runs_port if door == "runs port" else asked_daemon.port
         line = shlex.join([PYTHON, "-I", "inside.py", str(port), way, str(told)])
         call = {"name": "run_command", "args": {"command": line, "network": True}}
         agent = {**scripted({"tools": [call]}, "done"), "tools": ["run_command"]}
@@ -74,7 +88,7 @@ async def test_a_sandbox_with_the_network_is_refused_and_others_are_not(
             await owner.send("permission_decision", runId="r", **decision)
             reader, writer = await reported.get()
             answer = await reader.read()
-            outside = await asyncio.to_thread(request, daemon.port, "GET", "/sessions")
+            outside = await asyncio.to_thread(request, asked_daemon.port, "GET", "/sessions")
             writer.close()
             await owner.ended()
     desk.close()

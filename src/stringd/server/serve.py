@@ -24,6 +24,7 @@ from stringd.server.visitors import Reception
 from stringd.system.keeper import Keeper
 from stringd.system.lineage import Marks
 from stringd.system.memory import MemoryKeeper, keep_freed_memory
+from stringd.system.network_walls import network_walls
 from stringd.system.processes.orphans import collect_abandoned
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ async def _keep(
     try:
         await _serve(settings, sockets, ready)
     finally:
+        network_walls.forget()
         if keeper is not None:
             await keeper.close()
 

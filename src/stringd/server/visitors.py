@@ -10,7 +10,8 @@ import logging
 import os
 from typing import TYPE_CHECKING, Final
 
-from stringd.system.lineage import Program, network_walls, outsider_holding
+from stringd.system.lineage import Program, outsider_holding
+from stringd.system.network_walls import network_walls
 from stringd.system.peers import ROOT, SocketTable, kernel_can_say, open_socket_table, unix_peer
 
 if TYPE_CHECKING:

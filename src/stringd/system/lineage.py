@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
-from stringd.system.processes.table import descendants, find, holds, program
+from stringd.system.processes.table import find, holds, program
 
 _RLIMIT_LOCKS: Final = 10
 _LOWER_BITS: Final = 30
@@ -127,39 +127,10 @@ def outsider_holding(inode: int) -> Program | None:
     return found
 
 
-class NetworkWalls:
-    """Whether sandboxes of this process share its network, and so reach its ports."""
-
-    def __init__(self) -> None:
-        self._made = False
-
-    def note(self) -> None:
-        """One that does is about to be made."""
-        self._made = True
-
-    def hold(self, inode: int) -> bool:
-        """Whether a socket is in the hands of what runs in one of them. In doubt it is.
-
-        Costs nothing before the first was made, else a look through our descendants and, while
-        there are such, through processes until one that holds the socket is found.
-        """
-        if not self._made or not any(_is_walled(each.pid) for each in descendants(os.getpid())):
-            return False
-        # The newest first: most clients have just been started.
-        holder = next(
-            (pid for pid in sorted(_processes(), reverse=True) if holds_socket(pid, inode)), 0
-        )
-        return not holder or (is_descendant(holder) and _is_walled(holder))
-
-
-network_walls: Final = NetworkWalls()
-
-
-def _is_walled(pid: int) -> bool:
-    """Whether a filter on system calls holds the process, as in each of our sandboxes."""
-    with suppress(*_GONE), open(f"/proc/{pid}/status", "rb") as file:
-        return b"\nSeccomp:\t2\n" in file.read()
-    return False
+def is_marked(pid: int) -> bool:
+    """Whether any daemon started the process. In doubt one did."""
+    limit = lock_limit(pid)
+    return limit is None or _is_mark(limit)
 
 
 def _processes() -> Iterator[int]:

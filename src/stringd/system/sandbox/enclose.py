@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import stringd.system.sandbox.hidden as hidden
 import stringd.system.sandbox.limits as limits
-from stringd.system.lineage import network_walls
+from stringd.system.network_walls import network_walls
 from stringd.system.sandbox.bubblewrap import Bubblewrap, bubblewrap_argv
 from stringd.system.sandbox.environment import part
 from stringd.system.sandbox.landlock import Landlock, landlock_argv
