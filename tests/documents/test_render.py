@@ -279,3 +279,15 @@ def test_a_ten_megabyte_line_is_one_line() -> None:
     line = "word [x](https://x.test) " * 400_000
     rendered = render(parse(line))
     assert len(rendered.auto_shortcuts) == 400_000
+
+
+def test_a_view_that_is_remembered_is_the_one_that_was_asked_for() -> None:
+    document = parse("# One\n\n[Docs](https://docs.test/)\n\n## Two\n\nmore\n")
+    whole = render(document)
+    assert render(document) == whole
+    assert "[Docs][@docs-2]" in render(document, taken=["docs"]).text
+    assert render(document, block="two").text == "## Two\n\nmore"
+    assert "Missing required env: $KEY" in render(document, missing_env=["KEY"]).text
+    menu = Menu("m", "file:///m.md", (MenuEntry("m.x", "X", "x.md"),))
+    assert render(document, menus={"m": menu}) == whole
+    assert render(document) == whole

@@ -77,7 +77,27 @@ def render(
     document's own. Without `hints`, no lines above the text name menus, actions and variables.
     `action_lines` take the place of the line that names the actions, below the text.
     """
-    loaded = menus or {}
+    view = (block, hints, tuple(missing_env), requirements, tuple(taken))
+    remembered = not menus and not document.directives and len(document.source) <= _REMEMBERED
+    if remembered and (known := _VIEWS.get(document)) is not None and known[0] == view:
+        return known[1]
+    rendered = _render(document, view, menus or {}, include, seen_menus)
+    if remembered:
+        _VIEWS[document] = view, rendered
+    return rendered
+
+
+_View = tuple[str | None, bool, tuple[str, ...], str | None, tuple[str, ...]]
+
+
+def _render(
+    document: Document,
+    view: _View,
+    loaded: Mapping[str, Menu],
+    include: Resolve | None,
+    seen_menus: Collection[str] | None,
+) -> Rendered:
+    block, hints, missing_env, requirements, taken = view
     auto = AutoShortcuts({*document.shortcuts, *taken})
     walk = _RenderWalk(document, auto, MenuNames(loaded.values()), include)
     if block is not None:
@@ -301,6 +321,10 @@ _NO_BLOCK: Final = (
 )
 
 
+_REMEMBERED: Final = 1024 * 1024
+"""Characters of the largest document whose last view is kept."""
+_VIEWS: Final[WeakKeyDictionary[Document, tuple[_View, Rendered]]] = WeakKeyDictionary()
+"""The last view of documents that depend on no other file, as long as someone holds them."""
 _PLANS: Final[WeakKeyDictionary[Document, list[_Change]]] = WeakKeyDictionary()
 """The changes of documents shown before, as long as someone holds them."""
 

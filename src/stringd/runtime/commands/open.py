@@ -227,9 +227,16 @@ async def _open_with_web_parts(call: Call, going: Destination, page: Page) -> Re
 
 
 async def _open_large(call: Call, going: Destination, file: FilePath) -> Result:
-    page = await with_web_parts(call, await asyncio.to_thread(_load, call, going, file))
-    result = await asyncio.to_thread(_opened, call, page, going)
+    page, result = await asyncio.to_thread(_load_and_open, call, going, file)
+    if result is None:
+        return await _open_with_web_parts(call, going, page)
     return result if going.part else await with_default_action(call, result)
+
+
+def _load_and_open(call: Call, going: Destination, file: FilePath) -> tuple[Page, Result | None]:
+    """The page of a file and its view, in one visit to a thread; no view if it needs the web."""
+    page = _load(call, going, file)
+    return page, None if may_have_web_parts(page) else _opened(call, page, going)
 
 
 async def _open_web(call: Call, going: Destination, address: WebAddress) -> Result:
