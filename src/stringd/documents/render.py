@@ -77,7 +77,8 @@ def render(
     document's own. Without `hints`, no lines above the text name menus, actions and variables.
     `action_lines` take the place of the line that names the actions, below the text.
     """
-    view = (block, hints, tuple(missing_env), requirements, tuple(taken))
+    lines = None if action_lines is None else tuple(action_lines)
+    view = _View(block, hints, tuple(missing_env), requirements, tuple(taken), lines)
     remembered = not menus and not document.directives and len(document.source) <= _REMEMBERED
     if remembered and (known := _VIEWS.get(document)) is not None and known[0] == view:
         return known[1]
@@ -87,7 +88,15 @@ def render(
     return rendered
 
 
-_View = tuple[str | None, bool, tuple[str, ...], str | None, tuple[str, ...]]
+class _View(NamedTuple):
+    """What a rendering depends on besides the document and other files."""
+
+    block: str | None
+    hints: bool
+    missing_env: tuple[str, ...]
+    requirements: str | None
+    taken: tuple[str, ...]
+    action_lines: tuple[str, ...] | None
 
 
 def _render(
@@ -97,20 +106,19 @@ def _render(
     include: Resolve | None,
     seen_menus: Collection[str] | None,
 ) -> Rendered:
-    block, hints, missing_env, requirements, taken = view
-    auto = AutoShortcuts({*document.shortcuts, *taken})
+    auto = AutoShortcuts({*document.shortcuts, *view.taken})
     walk = _RenderWalk(document, auto, MenuNames(loaded.values()), include)
-    if block is not None:
-        return Rendered(_finished(walk.block(block)), auto.targets)
+    if view.block is not None:
+        return Rendered(_finished(walk.block(view.block)), auto.targets)
     body = walk.region(document, document.body_start, len(document.source))
-    if not hints:
+    if not view.hints:
         return Rendered(_finished(body), auto.targets)
     nav, unfolded = _nav_hint(document, loaded, seen_menus)
-    actions = _action_hint(document) if action_lines is None else []
-    above = [*nav, *actions, *_env_hint(missing_env, requirements)]
+    actions = _action_hint(document) if view.action_lines is None else []
+    above = [*nav, *actions, *_env_hint(view.missing_env, view.requirements)]
     text = "\n".join([*above, "", body]) if above else body
-    if action_lines:
-        text = "\n".join([*_worth_reading(text), *action_lines])
+    if view.action_lines:
+        text = "\n".join([*_worth_reading(text), *view.action_lines])
     return Rendered(_finished(text), auto.targets, unfolded)
 
 

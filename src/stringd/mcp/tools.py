@@ -29,12 +29,16 @@ from stringd.wire.result import Result, response_text
 from stringd.wire.topic import InvalidTopicError, parse_topic
 
 Filled = Annotated[str, msgspec.Meta(min_length=1)]
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound=msgspec.Struct)
 _JOB: Final = "job-"
 
 
 class _ArgumentsError(Exception):
-    """A call that is not what the tool takes."""
+    """A call that is not what the tool takes: `kind` is that, if there is such a tool."""
+
+    def __init__(self, problem: str, kind: type[msgspec.Struct] | None = None) -> None:
+        super().__init__(problem)
+        self.kind = kind
 
 
 class WaitArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,7 +68,7 @@ class Tools:
         except ToolError as error:
             return failed(after_run_failure(str(error)))
         except _ArgumentsError as error:
-            return failed(wrong_arguments(name, str(error)))
+            return failed(wrong_arguments(name, str(error), error.kind))
         except RunsGoneError:
             return failed("The daemon is stopping.")
 
@@ -197,4 +201,4 @@ def _read(arguments: Mapping[str, Any], kind: type[_T]) -> _T:
     try:
         return msgspec.convert(dict(arguments), kind)
     except msgspec.ValidationError as error:
-        raise _ArgumentsError(str(error)) from None
+        raise _ArgumentsError(str(error), kind) from None

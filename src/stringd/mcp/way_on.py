@@ -6,7 +6,9 @@ The protocols fix the failures themselves, so that line is for models alone.
 import re
 from typing import Final
 
-from stringd.mcp.catalog import NAMES, TOOLS
+import msgspec
+
+from stringd.mcp.catalog import NAMES
 from stringd.wire.result import Result
 
 _TOPICS: Final = (
@@ -54,10 +56,10 @@ def after_run_failure(message: str) -> str:
     return message
 
 
-def wrong_arguments(tool: str, problem: str) -> str:
-    """What was wrong with a call, and what the tool takes."""
-    listed = next((each for each in TOOLS if each.name == tool), None)
-    if listed is None:
+def wrong_arguments(tool: str, problem: str, kind: type[msgspec.Struct] | None) -> str:
+    """What was wrong with a call, and all that the tool takes."""
+    if kind is None:
         return f"Unknown tool: {tool}. There are {', '.join(NAMES)}."
-    takes = [f"{name}{'' if name in listed.required else '?'}" for name in listed.properties]
-    return f"Invalid arguments: {problem}\n{tool} takes {', '.join(takes)} (? is optional)."
+    fields = msgspec.structs.fields(kind)
+    takes = ", ".join(f"{each.encode_name}{'' if each.required else '?'}" for each in fields)
+    return f"Invalid arguments: {problem}\n{tool} takes {takes} (? is optional)."
