@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from stringd.client.http import StrangerError, refuse_stranger
 from stringd.wire.runs.codec import decode_message, encode_request
 from stringd.wire.runs.messages import DaemonMessage, Error
-from stringd.wire.runs.requests import ClientMessage, Subscribe
+from stringd.wire.runs.requests import ClientMessage, Ping, Subscribe
 from stringd.wire.runs.session import RunsSession
 
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
@@ -121,6 +121,18 @@ class RunsClient:
                 raise RequestFailedError(message.code, message.message, message.trust or None)
             else:
                 return message
+
+    async def tell(self, request: ClientMessage) -> None:
+        """Send a request that is silent when it works. Raises `RequestFailedError`."""
+        request_id, sent = self._session.ask(request)
+        await self.send(sent)
+        # Answers keep their order.
+        await self.ask(Ping())
+        self._session.forget(request_id)
+        for message in self._waiting:
+            if isinstance(message, Error) and message.request_id == request_id:
+                self._waiting.remove(message)
+                raise RequestFailedError(message.code, message.message)
 
     async def messages(self) -> AsyncIterator[DaemonMessage]:
         """Every message that was no answer, as it comes, until the connection ends.

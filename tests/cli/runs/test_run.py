@@ -138,9 +138,10 @@ def test_whoever_is_asked_sees_the_command_and_its_surroundings(daemon: Daemon) 
     asked = [line for line in done.stdout.splitlines() if line.startswith("? ")]
     command = 'eval "$X"\\n# ? a asks: ok'
     why = "[what eval … runs is not clear]"
+    choices = "(yes, no <why>, always or never in this run"
     assert asked == [
-        f"? a wants fs.write on / to run {command} with X=rm y (yes, no <why>, always in this run)",
-        f"? a wants fs.exec on {command} with X=rm y {why} (yes, no <why>, always in this run)",
+        f"? a wants to change / to run {command} with X=rm y {choices})",
+        f"? a wants to run {command} with X=rm y {why} {choices}, edit: <command>)",
     ]
 
 
@@ -345,7 +346,7 @@ def test_a_line_begun_before_a_permission_is_asked_for_does_not_give_it(daemon: 
     terminal.type("ye")
     terminal.until("ye")
     held.write_text("let go\n", "utf-8")
-    terminal.until("wants fs.read")
+    terminal.until("wants to read")
     terminal.type("s\r")
     terminal.until("begun before the question could be read")
     terminal.type("no\r")
@@ -387,7 +388,7 @@ def test_ctrl_c_stops_the_run_and_says_so(daemon: Daemon) -> None:
     [
         ({"type": "user"}, "a needs input"),
         (tool_user("ask_question", question="Which?"), "a asks: Which?"),
-        (tool_user("read_file", path="/etc/hosts"), "a wants fs.read on /etc/hosts"),
+        (tool_user("read_file", path="/etc/hosts"), "a wants to read /etc/hosts"),
     ],
 )
 def test_what_a_run_waits_for_is_shown_with_it(daemon: Daemon, agent: Json, told: str) -> None:
@@ -410,5 +411,71 @@ def test_when_the_daemon_dies_the_way_on_is_told(tmp_path: Path) -> None:
         terminal = Terminal(mortal, "run", path, "--run-id", "cut", "--plain")
         terminal.until("> a")
         mortal.kill()
+        terminal.until("waiting 60 s for the daemon to come back")
+        terminal.child.send_signal(signal.SIGINT)
         terminal.until("Go on with: stringd runs resume cut")
         assert terminal.ended() == 1
+
+
+def test_when_the_daemon_comes_back_the_run_continues_in_the_same_view(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as mortal:
+        source = strategy(sequential("a", "you"), a=scripted("one"), you={"type": "user"})
+        source["agents"]["you"]["config"] = {"requireInput": True}
+        source["flow"]["steps"] = [{"agent": "a"}, {"approve": "Good?", "name": "check"}]
+        path = write(mortal, "back.yaml", source)
+        terminal = Terminal(mortal, "run", path, "--run-id", "back", "--plain")
+        terminal.until("check asks: Good?")
+        mortal.kill()
+        terminal.until("waiting 60 s for the daemon to come back")
+        mortal.start()
+        terminal.until("the daemon is back")
+        terminal.until("check asks: Good?")
+        terminal.type("yes\n")
+        assert terminal.ended() == 0
+
+
+def test_a_stopped_daemon_says_how_to_go_on_with_its_runs(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as mortal:
+        source = strategy(sequential("a"), a={"type": "user"})
+        path = write(mortal, "asks.yaml", source)
+        terminal = Terminal(mortal, "run", path, "--run-id", "stopped", "--plain")
+        terminal.until("a needs input")
+        mortal.stop()
+        terminal.until("CANCELLED: Run cancelled by client")
+        terminal.until("stringd runs resume stopped")
+        assert terminal.ended() == 3
+
+
+def test_several_permissions_are_answered_at_once_from_elsewhere(daemon: Daemon) -> None:
+    calls = [{"name": "read_file", "args": {"path": f"/etc/{n}"}} for n in ("hosts", "hostname")]
+    source = strategy(
+        sequential("a"), a={**scripted({"tools": calls}, "end"), "tools": ["read_file"]}
+    )
+    path = write(daemon, "two.yaml", source)
+    terminal = Terminal(daemon, "run", path, "--run-id", "two", "--plain")
+    terminal.until("wants to read /etc/hosts")
+    terminal.until("wants to read /etc/hostname")
+    unclear = stringd(daemon, "runs", "answer", "two", "maybe")
+    assert (unclear.returncode, "Answer yes, no and why" in unclear.stderr) == (1, True)
+    done = stringd(daemon, "runs", "answer", "two", "--all", "--json", "never", "not", "today")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["answered"]) == 2
+    assert terminal.ended() == 0
+    nothing = stringd(daemon, "runs", "answer", "two", "yes")
+    assert nothing.returncode == 1
+
+
+def test_a_typed_line_can_answer_all_and_an_unclear_one_answers_none(daemon: Daemon) -> None:
+    calls = [{"name": "read_file", "args": {"path": f"/etc/{n}"}} for n in ("hosts", "hostname")]
+    agent = {**scripted({"tools": calls}, {"tools": calls}, "end"), "tools": ["read_file"]}
+    path = write(daemon, "typed.yaml", strategy(sequential("a"), a=agent))
+    terminal = Terminal(daemon, "run", path, "--run-id", "typed", "--plain")
+    terminal.until("wants to read /etc/hosts")
+    terminal.until("wants to read /etc/hostname")
+    terminal.type("perhaps\n")
+    terminal.until("That was not an answer.")
+    terminal.type("never all\n")
+    terminal.until("a: end")
+    assert terminal.ended() == 0
+    kept = (daemon.data_dir / "runs" / "typed.jsonl").read_text("utf-8")
+    assert kept.count('"decision":"deny-session"') == 2

@@ -97,7 +97,7 @@ def test_prompts_of_several_agents_are_answered_one_after_the_other() -> None:
     seen.see(first)
     seen.see(second)
     asked = [seen.prompt]
-    seen.answered()
+    seen.answered(first)
     asked.append(seen.prompt)
     assert asked == [first, second]
     result = stream.ToolResult(tool_call_id="1", tool_name="x", output="", status="completed")

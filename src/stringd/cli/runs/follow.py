@@ -4,11 +4,9 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from typing import Literal
-
-from msgspec import UNSET
 
 from stringd.cli.keys import TypedLine
+from stringd.cli.runs.answers import PermissionAnswer, permission_request, read_permission
 from stringd.cli.runs.plain_view import RunView
 from stringd.cli.runs.state import Prompt, RunState
 from stringd.client.runs import RequestFailedError, RunsClient
@@ -49,6 +47,7 @@ class RunFollower:
         self._left = asyncio.Event()
         self._unanswerable = False
         self._shown: tuple[Prompt | None, float] = None, 0.0
+        self._newest = 0.0
 
     async def follow(self) -> int:
         """Show the run until it ends or is left; the exit code says how. Raises `RunsError`."""
@@ -85,6 +84,8 @@ class RunFollower:
         if isinstance(message, m.Error) and message.request_id == BEGIN:
             raise RequestFailedError(message.code, message.message)
         self._state.see(message)
+        if isinstance(message, m.RequestPermission):
+            self._newest = time.monotonic()
         self._view.see(message)
         self._note_prompt()
 
@@ -120,19 +121,44 @@ class RunFollower:
             if prompt is not None and self._is_too_soon(prompt, line):
                 self._view.note(TOO_SOON)
             elif prompt is not None:
-                self._state.answered()
-                self._note_prompt()
-                await self._client.send(answer(prompt, line.text))
+                await self._answer(prompt, line.text)
             elif line.text.strip():
                 run_id = self._state.run_id
                 await self._client.send(r.SteerRun(run_id=run_id, text=line.text, mode="steer"))
+
+    async def _answer(self, prompt: Prompt, text: str) -> None:
+        answers = self._answers(prompt, text)
+        if isinstance(answers, str):
+            self._view.note(answers)
+            return
+        for each, request in answers:
+            self._state.answered(each)
+            self._note_prompt()
+            await self._client.send(request)
+
+    def _answers(self, prompt: Prompt, text: str) -> list[tuple[Prompt, r.ClientMessage]] | str:
+        """What a typed line answers, or what to say when that is not clear."""
+        if not isinstance(prompt, m.RequestPermission):
+            return [(prompt, answer(prompt, text))]
+        said = read_permission(text)
+        if isinstance(said, str):
+            if self._interactive:
+                return said
+            # A script says something else only by mistake, and nobody is there to be asked again.
+            said = PermissionAnswer("deny")
+        waiting = [each for each in self._state.prompts if isinstance(each, m.RequestPermission)]
+        meant = waiting if said.every else [prompt]
+        return [(each, permission_request(each.run_id, each.request_id, said)) for each in meant]
 
     def _is_too_soon(self, prompt: Prompt, line: TypedLine) -> bool:
         """Whether a yes was meant for something else: a person types it and the question comes."""
         if not isinstance(prompt, m.RequestPermission) or not self._interactive:
             return False
-        is_yes = _decision(line.text.strip().lower()) != "deny"
-        return is_yes and line.began < self._shown[1] + READ_SECONDS
+        said = read_permission(line.text)
+        if isinstance(said, str) or said.decision.startswith("deny"):
+            return False
+        shown = self._newest if said.every else self._shown[1]
+        return line.began < shown + READ_SECONDS
 
     async def _no_more_lines(self) -> None:
         """Nobody will ever answer: a run that asks is stopped rather than left waiting."""
@@ -142,31 +168,10 @@ class RunFollower:
         await self._client.send(r.StopRun(run_id=self._state.run_id))
 
 
-def answer(prompt: Prompt, line: str) -> r.ClientMessage:
+def answer(prompt: m.RequestInput | m.RequestQuestion, line: str) -> r.ClientMessage:
     """The request that answers a prompt with a typed line."""
-    match prompt:
-        case m.RequestInput():
-            return r.UserInput(run_id=prompt.run_id, agent_name=prompt.agent_name, text=line)
-        case m.RequestQuestion():
-            return r.QuestionResponse(
-                run_id=prompt.run_id, question_request_id=prompt.request_id, response=line
-            )
-        case m.RequestPermission():
-            return r.PermissionDecision(
-                run_id=prompt.run_id,
-                permission_request_id=prompt.request_id,
-                decision=_decision(line.strip().lower()),
-                reason=_reason(line) or UNSET,
-            )
-
-
-def _decision(word: str) -> Literal["allow", "deny", "allow-session"]:
-    if word in ("a", "always"):
-        return "allow-session"
-    return "allow" if word in ("y", "yes") else "deny"
-
-
-def _reason(line: str) -> str:
-    """What follows a typed no."""
-    word, _, rest = line.strip().partition(" ")
-    return rest.strip() if word.lower().rstrip(",:;.") in ("n", "no") else ""
+    if isinstance(prompt, m.RequestInput):
+        return r.UserInput(run_id=prompt.run_id, agent_name=prompt.agent_name, text=line)
+    return r.QuestionResponse(
+        run_id=prompt.run_id, question_request_id=prompt.request_id, response=line
+    )

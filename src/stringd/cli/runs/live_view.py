@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stringd.cli.keys import LineEditor
-from stringd.cli.runs.plain_view import question
+from stringd.cli.runs.plain_view import question, way_on
 from stringd.cli.runs.state import Node, RunState
 from stringd.cli.streams import visible
 from stringd.wire.runs import messages as m
@@ -73,6 +73,7 @@ class LiveView:
             case m.StrategyError(error=error):
                 line = f"\n{error.code}: {visible(error.message)}"
                 self._console.print(Text(line, style="red"))
+                self._console.print(Text(visible(way_on(self._state.ending))))
             case None:
                 pass
 
@@ -137,9 +138,10 @@ class LiveView:
         )
 
     def _typed(self) -> Text:
-        prompt = self._state.prompt
-        lead = question(prompt) if prompt else "steer"
-        style = "bold yellow" if prompt else "magenta"
+        # The one to be answered next is right above the line.
+        asked = [question(each) for each in reversed(self._state.prompts)]
+        lead = "\n".join(asked) or "steer"
+        style = "bold yellow" if asked else "magenta"
         line = Text(f"{visible(lead)} › ", style=style)
         line.append(visible(self._editor.text), style="default")
         return line.append("▏", style="blink")

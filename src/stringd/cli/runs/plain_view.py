@@ -5,8 +5,9 @@ from typing import Protocol
 
 import msgspec
 
+from stringd.cli.runs.answers import permission_choices, permission_question
 from stringd.cli.runs.state import Prompt, RunState
-from stringd.cli.streams import forget_typed, unmistakable, visible
+from stringd.cli.streams import forget_typed, visible
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import stream
 
@@ -67,6 +68,7 @@ class PlainView:
                 self._completed(message)
             case m.StrategyError():
                 self._say(f"{message.error.code}: {message.error.message}")
+                self._say(way_on(message))
             case _:
                 pass
 
@@ -91,29 +93,20 @@ class PlainView:
         print(visible(line), flush=True)
 
 
+def way_on(ended: m.StrategyError) -> str:
+    """How to go on with a run that was stopped or failed."""
+    return f"Go on after its last completed step: stringd runs resume {ended.run_id}"
+
+
 def question(prompt: Prompt) -> str:
     """What the human is asked, in one line."""
     match prompt:
         case m.RequestQuestion():
             return f"? {prompt.agent_name} asks: {prompt.question}"
         case m.RequestPermission():
-            return (
-                f"? {prompt.agent_name} wants {_wanted(prompt)} (yes, no <why>, always in this run)"
-            )
+            asked = permission_question(prompt)
+            return f"? {prompt.agent_name} {asked} {permission_choices(prompt)}"
         case m.RequestInput():
             return f"? {prompt.agent_name} needs input" + (
                 f": {prompt.prompt}" if prompt.prompt else ""
             )
-
-
-def _wanted(prompt: m.RequestPermission) -> str:
-    """Everything the answer depends on; what is not seen is spelled out, lest it forge a prompt."""
-    details = prompt.details if isinstance(prompt.details, dict) else {}
-    parts = [f"{prompt.operation} on {prompt.resource}"]
-    command = details.get("command", prompt.resource)
-    parts += [f"to run {command}"] if command != prompt.resource else []
-    parts += [f"with {name}={value}" for name, value in (details.get("env") or {}).items()]
-    if details.get("sandbox") == "none":
-        parts.append("[this machine has no sandbox: see stringd doctor]")
-    parts += [f"[{why}]" for why in details.get("why", ())]
-    return unmistakable(" ".join(parts))

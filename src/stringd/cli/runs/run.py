@@ -2,35 +2,26 @@
 
 import argparse
 import asyncio
-import os
 import sys
-import threading
-import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import UNSET
 
-from stringd.cli.keys import TypedLine
 from stringd.cli.runs.common import (
     add_port,
     daemon_port,
     ensure_daemon,
     fail,
-    on_interrupt,
     run_async,
 )
-from stringd.cli.runs.follow import BEGIN, LEFT, ReadLine, RunFollower
-from stringd.cli.runs.plain_view import JsonView, PlainView, RunView
-from stringd.cli.runs.state import RunState
-from stringd.cli.streams import visible
+from stringd.cli.runs.follow import BEGIN
+from stringd.cli.runs.reconnect import watch_through
 from stringd.client.daemon import UsageError
-from stringd.client.runs import RequestFailedError, RunsClient, UnreachableError
+from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 from stringd.wire.runs.names import new_run_id
-from stringd.wire.runs.types import McpServerStatus
 
 _EPILOG = """\
 While it runs, a line you type steers the run: the agent at work sees it before its next step, else
@@ -134,7 +125,7 @@ async def _run(port: int, prepare: r.PrepareRun, text: str, args: argparse.Names
             prepared = await client.ask(prepare)
         assert isinstance(prepared, m.RunPrepared)  # the daemon's only answer
         await client.send(r.StartRun(run_id=prepared.run_id, input=text, request_id=BEGIN))
-        return await watch(client, prepared, json=args.json, plain=args.plain)
+        return await watch_through(port, client, prepared, json=args.json, plain=args.plain)
 
 
 async def _check_new(client: RunsClient, run_id: str) -> None:
@@ -146,77 +137,3 @@ async def _check_new(client: RunsClient, run_id: str) -> None:
     raise UsageError(
         f"run {run_id} already exists; use stringd runs resume or stringd runs continue"
     )
-
-
-async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plain: bool) -> int:
-    """Follow a started run to its end, in the view that fits the terminal."""
-    state = RunState(prepared)
-    for server in prepared.mcp_servers:
-        _say_if_missing(server)
-    with ExitStack() as stack:
-        view, read_line, interactive = _view(state, stack, json=json, plain=plain)
-        session = RunFollower(client, state, view, read_line, interactive=interactive)
-        following = asyncio.create_task(session.follow())
-        on_interrupt(following)
-        try:
-            code = await following
-        except asyncio.CancelledError:
-            return await session.stop()
-        except UnreachableError as error:
-            raise UnreachableError(
-                f"{error}. Go on with: stringd runs resume {state.run_id}"
-            ) from error
-        finally:
-            view.close()
-    if code == LEFT:
-        again = f"stringd runs resume {state.run_id}"
-        print(
-            visible(f"Run {state.run_id} continues in the background. Reattach: {again}"),
-            file=sys.stderr,
-        )
-    return code
-
-
-def _say_if_missing(server: McpServerStatus) -> None:
-    """Agents do without a server that is not there; a person should know."""
-    if not server.enabled:
-        why = "is off; enabledByDefault in its mcp.json switches it on"
-    elif server.connected is False:
-        why = f"could not be used: {server.error}"
-    else:
-        return
-    print(visible(f"stringd: MCP server {server.id} {why}"), file=sys.stderr)
-
-
-def _view(
-    state: RunState, stack: ExitStack, *, json: bool, plain: bool
-) -> tuple[RunView, ReadLine, bool]:
-    interactive = sys.stdin.isatty()
-    if json:
-        return JsonView(), _read_stdin, interactive
-    if plain or not sys.stdout.isatty() or not interactive or os.environ.get("TERM") == "dumb":
-        return PlainView(state), _read_stdin, interactive
-    try:
-        from stringd.cli.keys import Keyboard
-        from stringd.cli.runs.live_view import LiveView
-    except ImportError:
-        return PlainView(state), _read_stdin, interactive
-    keyboard = stack.enter_context(Keyboard())
-    return LiveView(state, keyboard.editor), keyboard.read_line, True
-
-
-async def _read_stdin() -> TypedLine | None:
-    """One line of standard input, read in a thread that does not keep the program alive.
-
-    When it was begun is not known, so it counts from its end.
-    """
-    loop = asyncio.get_running_loop()
-    line: asyncio.Future[str] = loop.create_future()
-
-    def read() -> None:
-        text = sys.stdin.readline()
-        loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(text))
-
-    threading.Thread(target=read, daemon=True).start()
-    text = await line
-    return TypedLine(text.rstrip("\n"), time.monotonic()) if text else None

@@ -1,4 +1,4 @@
-"""`stringd runs`: list, show, resume, continue, fork, stop and delete runs."""
+"""`stringd runs`: list, show, resume, continue, fork, stop, delete and answer runs."""
 
 import argparse
 import sys
@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET
 
+from stringd.cli.runs.answers import permission_question
 from stringd.cli.runs.common import add_port, daemon_port, ensure_daemon, fail, run_async
+from stringd.cli.runs.decisions import add_commands, answer, decisions
 from stringd.cli.runs.follow import BEGIN
-from stringd.cli.runs.run import add_input, add_view_options, input_of, watch
+from stringd.cli.runs.reconnect import is_running, watch_through
+from stringd.cli.runs.run import add_input, add_view_options, input_of
 from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient
@@ -23,7 +26,7 @@ def main(name: str, argv: Sequence[str]) -> int:
     """Run `stringd runs`."""
     parser = argparse.ArgumentParser(
         prog=f"stringd {name}",
-        description="List, show, resume, continue, fork, stop or delete runs.",
+        description="List, show, resume, continue, fork, stop, delete or answer runs.",
     )
     commands = parser.add_subparsers(dest="command", metavar="command")
     listing = commands.add_parser("list", help="every run on disk, newest first (the default)")
@@ -46,13 +49,15 @@ def main(name: str, argv: Sequence[str]) -> int:
     fork.add_argument("--run-id", dest="new_run_id", help="name the new run yourself")
     stop = commands.add_parser("stop", help="stop a run")
     delete = commands.add_parser("delete", help="forget a run, its history included")
-    for each in (show, resume, more, fork, stop, delete):
+    answer, decisions = add_commands(commands)
+    for each in (show, resume, more, fork, stop, delete, answer, decisions):
         each.add_argument("run_id", help="the run, as `stringd runs` lists it")
     for each in (resume, more, fork):
         add_view_options(each)
-    for each in (listing, show, stop, delete):
+    answer.add_argument("text", nargs="+", help="the answer; - reads it from standard input")
+    for each in (listing, show, stop, delete, answer, decisions):
         each.add_argument("--json", action="store_true", help="print JSON")
-    for each in (listing, show, resume, more, fork, stop, delete):
+    for each in (listing, show, resume, more, fork, stop, delete, answer, decisions):
         add_port(each)
     arguments = list(argv)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
@@ -133,7 +138,7 @@ def _asked(waiting: WaitingPrompt) -> str:
         case "question":
             return f"{waiting.agent_name} asks: {waiting.question}"
         case "permission":
-            return f"{waiting.agent_name} wants {waiting.operation} on {waiting.resource}"
+            return f"{waiting.agent_name} {permission_question(waiting)}"
 
 
 async def _resume(port: int, args: argparse.Namespace) -> int:
@@ -168,23 +173,17 @@ async def _go_on(port: int, args: argparse.Namespace, request: r.ContinueRun) ->
         )
         if not isinstance(prepared, m.RunPrepared):
             return fail(f"run {args.run_id} cannot be prepared")
-        running = await _is_running(client, args.run_id)
+        running = await is_running(client, args.run_id)
         if running and not request.resume:
             return fail(f"run {args.run_id} is running; see it with stringd runs resume")
         if not running:
             await client.send(request)
         try:
-            return await watch(client, prepared, json=args.json, plain=args.plain)
+            return await watch_through(port, client, prepared, json=args.json, plain=args.plain)
         except RequestFailedError:
             # What was prepared for nothing must not keep others from it.
             await client.send(r.StopRun(run_id=args.run_id))
             raise
-
-
-async def _is_running(client: RunsClient, run_id: str) -> bool:
-    listed = await client.ask(r.ListStrategies())
-    runs = listed.runs if isinstance(listed, m.StrategyList) else []
-    return any(run.run_id == run_id and run.status == "running" for run in runs)
 
 
 async def _stop(port: int, args: argparse.Namespace) -> int:
@@ -222,4 +221,6 @@ _WORK = {
     "fork": _fork,
     "stop": _stop,
     "delete": _delete,
+    "answer": answer,
+    "decisions": decisions,
 }

@@ -79,13 +79,18 @@ class RunState:
                 pass
 
     @property
+    def prompts(self) -> list[Prompt]:
+        """Every prompt that waits, the next to answer first."""
+        return list(self._prompts)
+
+    @property
     def prompt(self) -> Prompt | None:
         """The prompt to answer next; several agents may ask at once."""
         return self._prompts[0] if self._prompts else None
 
-    def answered(self) -> None:
-        """The prompt to answer next got its answer."""
-        del self._prompts[:1]
+    def answered(self, prompt: Prompt) -> None:
+        """A prompt got its answer."""
+        self._prompts = [each for each in self._prompts if each is not prompt]
 
     def _settled(self, agent: str) -> None:
         """The agent went on, so someone has answered it, here or elsewhere."""

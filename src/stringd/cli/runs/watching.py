@@ -1,0 +1,108 @@
+"""Following a started run in the view that fits the terminal."""
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from contextlib import ExitStack
+
+from stringd.cli.keys import TypedLine
+from stringd.cli.runs.common import on_interrupt
+from stringd.cli.runs.follow import LEFT, ReadLine, RunFollower
+from stringd.cli.runs.plain_view import JsonView, PlainView, RunView
+from stringd.cli.runs.state import RunState
+from stringd.cli.streams import visible
+from stringd.client.runs import RunsClient, UnreachableError
+from stringd.wire.runs import messages as m
+from stringd.wire.runs.types import McpServerStatus
+
+
+async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plain: bool) -> int:
+    """Follow a started run to its end, in the view that fits the terminal."""
+    state = RunState(prepared)
+    for server in prepared.mcp_servers:
+        _say_if_missing(server)
+    with ExitStack() as stack:
+        view, read_line, interactive = _view(state, stack, json=json, plain=plain)
+        session = RunFollower(client, state, view, read_line, interactive=interactive)
+        following = asyncio.create_task(session.follow())
+        on_interrupt(following)
+        try:
+            code = await following
+        except asyncio.CancelledError:
+            return await session.stop()
+        except UnreachableError as error:
+            raise UnreachableError(
+                f"{error}. Go on with: stringd runs resume {state.run_id}"
+            ) from error
+        finally:
+            view.close()
+    if code == LEFT:
+        again = f"stringd runs resume {state.run_id}"
+        print(
+            visible(f"Run {state.run_id} continues in the background. Reattach: {again}"),
+            file=sys.stderr,
+        )
+    return code
+
+
+def _say_if_missing(server: McpServerStatus) -> None:
+    """Agents do without a server that is not there; a person should know."""
+    if not server.enabled:
+        why = "is off; enabledByDefault in its mcp.json switches it on"
+    elif server.connected is False:
+        why = f"could not be used: {server.error}"
+    else:
+        return
+    print(visible(f"stringd: MCP server {server.id} {why}"), file=sys.stderr)
+
+
+def _view(
+    state: RunState, stack: ExitStack, *, json: bool, plain: bool
+) -> tuple[RunView, ReadLine, bool]:
+    interactive = sys.stdin.isatty()
+    if json:
+        return JsonView(), _stdin.read_line, interactive
+    if plain or not sys.stdout.isatty() or not interactive or os.environ.get("TERM") == "dumb":
+        return PlainView(state), _stdin.read_line, interactive
+    try:
+        from stringd.cli.keys import Keyboard
+        from stringd.cli.runs.live_view import LiveView
+    except ImportError:
+        return PlainView(state), _stdin.read_line, interactive
+    keyboard = stack.enter_context(Keyboard())
+    return LiveView(state, keyboard.editor), keyboard.read_line, True
+
+
+class _Stdin:
+    """Lines of standard input, read in a thread that does not keep the program alive.
+
+    A read that nobody waits for any more gives its line to whoever reads next.
+    """
+
+    def __init__(self) -> None:
+        self._open: asyncio.Future[str] | None = None
+
+    async def read_line(self) -> TypedLine | None:
+        """The next line. When it was begun is not known, so it counts from its end."""
+        if self._open is None:
+            self._open = self._begin()
+        text = await asyncio.shield(self._open)
+        self._open = None
+        return TypedLine(text.rstrip("\n"), time.monotonic()) if text else None
+
+    @staticmethod
+    def _begin() -> "asyncio.Future[str]":
+        loop = asyncio.get_running_loop()
+        line: asyncio.Future[str] = loop.create_future()
+
+        def read() -> None:
+            text = sys.stdin.readline()
+            loop.call_soon_threadsafe(lambda: None if line.done() else line.set_result(text))
+
+        threading.Thread(target=read, daemon=True).start()
+        return line
+
+
+_stdin = _Stdin()
