@@ -182,3 +182,50 @@ def test_17_one_pass_finds_what_authors_break(
         "Line 20: LOOP_WITHOUT_END: act.get.response: for: without an end:",
     ):
         assert found in said, found
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "```act.x\nCLI echo {n}\n  n: numbr\n```\n",
+            "Line 3: UNKNOWN_TYPE: act.x: n has the type numbr; is it number?",
+        ),
+        (
+            "```act.x\nCLI echo {n}\n  n: number = 'many'\n```\n",
+            (
+                "Line 3: INVALID_DEFAULT: act.x: the default of n does not fit: "
+                '--n must be a number; got "many".'
+            ),
+        ),
+        (
+            "```act.x\nCLI ls\n```\n```act.x.response\n{Response.stdot.lines}\n```\n",
+            (
+                "Line 5: UNKNOWN_ANSWER: act.x.response: an answer has no stdot; "
+                "it has status, body, exit_code, stdout, stderr"
+            ),
+        ),
+        ("[more](docs/more.md#x)\n", "MISSING_PAGE: it links to docs/more.md, which is not there"),
+        ("[!include:x](x.md)\n", "MISSING_INCLUDE: it includes x.md, which is not there"),
+    ],
+)
+def test_more_of_what_authors_break_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, problem: str
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    assert main(["sfmd", "validate", str(page)]) == 1
+    assert capsys.readouterr().out == f"{page}: {problem}\n"
+
+
+def test_what_is_right_is_not_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "[self](page.md#top) [far](https://x.test/y.md) [home](~/z.md) [app](app:x)\n\n"
+        "```act.x\nGET https://x.test/{q}\n  q: duration = '5m'\n  t: list = 'a, b'\n"
+        "  k: string = '$KEY'\n```\n"
+        "```act.x.error\n{Response.code} {Response.error} {Response.status}\n```\n",
+        encoding="utf-8",
+    )
+    assert main(["sfmd", "validate", str(page)]) == 0
+    assert capsys.readouterr().out == ""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from stringd.actions.command_line import unsafe_holes
+from stringd.actions.field_mistakes import field_mistakes
 from stringd.actions.template_mistakes import template_mistakes
 from stringd.documents import Document
 from stringd.documents.action_blocks import action_info
@@ -11,7 +12,8 @@ from stringd.documents.diagnostics import Diagnostic, Finding, diagnose
 
 def action_diagnostics(document: Document) -> tuple[Diagnostic, ...]:
     """The holes that calls would be refused for, and what they would pass over in silence."""
-    return diagnose(document.source, (*_unsafe(document), *template_mistakes(document)))
+    mistakes = (*template_mistakes(document), *field_mistakes(document))
+    return diagnose(document.source, (*_unsafe(document), *mistakes))
 
 
 def _unsafe(document: Document) -> Iterator[Finding]:

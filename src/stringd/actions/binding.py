@@ -66,19 +66,21 @@ def bind(action: Action, arguments: CallArguments, place: ActionContext) -> Boun
     for name, value in values.items():
         field = action.field(name)
         if field is not None:
-            values[name] = _checked(field, value, place)
+            values[name] = _checked(field, value, place.label)
     if action.method == "CLI":
         values |= _paths(action, values, place)
     for name, value in files.items():
         field = action.field(name)
         shaped = field is not None and field.type in _SHAPED
-        values[name] = _checked(field, value, place) if field is not None and shaped else value
+        values[name] = (
+            _checked(field, value, place.label) if field is not None and shaped else value
+        )
     check_parts(action, values, place)
     for field in action.fields:
         if field.name not in values and field.default is not None:
             default = _default(field, place)
             shaped = field.type in LIST_TYPES
-            values[field.name] = _checked(field, default, place) if shaped else default
+            values[field.name] = _checked(field, default, place.label) if shaped else default
             if action.method == "CLI" and field.type == "path" and default.startswith("~"):
                 values[field.name] = _from_caller(default, place)
     return Bound(values, tuple(_plain(word, place) for word in arguments.words))
@@ -245,7 +247,12 @@ def _default(field: Field, place: ActionContext) -> str:
     return "".join(pieces)
 
 
-def _checked(field: Field, value: Value, place: ActionContext) -> Value:
+def fits(field: Field, value: str) -> None:
+    """Raises `ActionError` for a value that a field does not admit."""
+    _checked(field, value, f"--{field.name}")
+
+
+def _checked(field: Field, value: Value, label: str) -> Value:
     """A value in the shape its field has. Raises `ActionError` for one it does not admit."""
     value = with_parts(field, value)
     shaped = listed(field, value) if field.type in LIST_TYPES else value
@@ -264,7 +271,7 @@ def _checked(field: Field, value: Value, place: ActionContext) -> Value:
         shown = text if len(text) <= 80 else f"{text[:77]}..."
         raise payload_error(
             f'--{field.name} {problem}; got "{shown}".\n'
-            f"Usage: {place.label} --{field.name} <{'|'.join(field.choices) or field.type}>"
+            f"Usage: {label} --{field.name} <{'|'.join(field.choices) or field.type}>"
         )
     return shaped
 

@@ -6,10 +6,11 @@ import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from stringd.actions.authoring import action_diagnostics
 from stringd.cli.streams import visible
-from stringd.documents import Include, find_block, inline_sources, parse, parse_menu
+from stringd.documents import Document, Include, find_block, inline_sources, parse, parse_menu
 from stringd.documents.authoring import author_diagnostics, source_names, with_includes
 from stringd.system.files import write_atomically
 
@@ -109,6 +110,7 @@ def _problems(path: Path) -> Iterator[str]:
     """What an author should repair in one file; menus on the web might define any shortcut."""
     document = parse(_read(path))
     yield from map(str, sorted((*author_diagnostics(document), *action_diagnostics(document))))
+    yield from _missing_parts(path, document)
     files = {name: path.parent / file for name, file in document.menus.items()}
     local = {name: file for name, file in files.items() if "://" not in document.menus[name]}
     for name, file in local.items():
@@ -118,6 +120,19 @@ def _problems(path: Path) -> Iterator[str]:
         there = {name: file for name, file in local.items() if file.is_file()}
         menus = [parse_menu(name, _read(file), file.as_posix()) for name, file in there.items()]
         yield from document.warnings(menus)[len(document.diagnostics) :]
+
+
+def _missing_parts(path: Path, document: Document) -> Iterator[str]:
+    """Files that a document includes or links to, and that are not beside it."""
+    includes = [(each.file, "MISSING_INCLUDE", "includes") for each in document.includes]
+    inline = (link.target for link in document.links if link.target and not link.image)
+    named = (*inline, *(each.target for each in document.definitions))
+    pages = (target.partition("#")[0] for target in named)
+    links = [(page, "MISSING_PAGE", "links to") for page in pages if page.endswith(".md")]
+    for target, code, verb in dict.fromkeys((*includes, *links)):
+        elsewhere = "://" in target or target.startswith(("/", "~", "@", "app:", "tool:"))
+        if target and not elsewhere and not (path.parent / unquote(target)).is_file():
+            yield f"{code}: it {verb} {target}, which is not there"
 
 
 def _extract(path: Path, block: str) -> int:
