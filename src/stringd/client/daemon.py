@@ -227,7 +227,8 @@ def _spawn(arguments: "list[str]", log: int) -> int:
 
     environment = dict(os.environ)
     environment["STRINGD_DATA_DIR"] = data_directory()
-    command = [sys.executable, "-m", "stringd", *arguments]
+    # Modules of ours come from where they are installed, never from where the daemon runs.
+    command = [sys.executable, "-P", "-m", "stringd", *arguments]
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _ORPHAN, *command],
         stdin=subprocess.DEVNULL,

@@ -33,7 +33,8 @@ class Doctor:
         return json_response(200, self._found)
 
     async def _examine(self) -> dict[str, Any]:
-        argv = [sys.executable, "-m", "stringd", "doctor", "--json"]
+        # Without -P, Python would take modules from where we run, which agents may write to.
+        argv = [sys.executable, "-P", "-m", "stringd", "doctor", "--json"]
         try:
             async with asyncio.timeout(LIMIT_SECONDS):
                 said = await ask_program(argv, b"", {**os.environ, **self._settings})
