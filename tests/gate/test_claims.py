@@ -379,6 +379,14 @@ CARRIERS: dict[str, tuple[Callable[[str], dict[str, Any]], str]] = {
     "id": (lambda mark: {"id": mark}, FIELDS.format("id")),
     "client": (lambda mark: {"client": mark}, FIELDS.format("client")),
     "directory": (lambda mark: {"directory": mark}, FIELDS.format("directory")),
+    "tool": (
+        lambda mark: {"action": "decide", "pipeline": [], "tool": mark, "text": "x"},
+        FIELDS.format("tool"),
+    ),
+    "text": (
+        lambda mark: {"action": "decide", "pipeline": [], "tool": "Bash", "text": f"a\n{mark}"},
+        FIELDS.format("text"),
+    ),
     "word": (lambda mark: {"pipeline": [["a", mark]]}, FIELDS.format("pipeline[0][1]")),
     "env key": (lambda mark: {"env": {f"LC_{mark}": "x"}}, "env key 'LC_"),
     "env value": (lambda mark: {"env": {"TZ": mark}}, "env value contains forbidden characters"),

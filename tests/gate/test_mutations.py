@@ -22,13 +22,13 @@ PASSED, FAILED = 0, 1
 SHORT = 1.5
 
 ASKING = "self._approver.ask(self._question(), self._caller.watch)"
-SCANNED = ("reason", "session", "host", "version", "id", "client", "directory")
-SCAN = f"SCANNED_FIELDS: Final = {SCANNED}".replace("'", '"')
+SCANNED = ("reason", "session", "host", "version", "id", "client", "directory", "tool")
+SCAN = f"    *{SCANNED},".replace("'", '"')
 EVERY_CHARACTER = SECURITY + "c6_every_forbidden_character_is_found_and_no_other"
 
 
 def without(field: str) -> str:
-    return f"SCANNED_FIELDS: Final = {tuple(name for name in SCANNED if name != field)}"
+    return f"    *{tuple(name for name in SCANNED if name != field)},"
 
 
 def refused(carrier: str) -> str:

@@ -36,6 +36,7 @@ keys:
 
 stringd gate audit shows what was asked, decided and run, one line a request;
 stringd gate audit tail|verify|export for more.
+stringd gate hook lets Claude Code and Codex ask for their permissions here.
 stringd gate hosts keeps the list of other machines that commands may run on.
 stringd gate explain COMMAND says what the gate would do and why, stringd gate grants
 [revoke N|all] lists and ends grants, stringd gate rules check checks your rules.
@@ -63,6 +64,10 @@ def main(name: str, argv: Sequence[str]) -> int:
     """Run `stringd gate` or `stringd gate audit`."""
     if argv and argv[0] == "audit":
         return _audit(argv[1:])
+    if argv and argv[0] == "hook":
+        from stringd.cli.gate_hook import main as hook
+
+        return hook(argv[1:])
     if argv and argv[0] == "hosts":
         from stringd.cli.gate_hosts import main as hosts
 

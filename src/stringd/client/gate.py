@@ -118,6 +118,8 @@ class RequestOptions(TypedDict, total=False):
     client: str
     directory: str
     client_pid: int
+    tool: str
+    text: str
 
 
 def build_request(
@@ -134,19 +136,23 @@ def build_request(
     client: str = "",
     directory: str = "",
     client_pid: int = 0,
+    tool: str = "",
+    text: str = "",
 ) -> Request:
     """A request stamped with the present time and an id of its own.
 
     With `RequestAction.REMOTE` the command is for the machine that `host` names in the gate's list.
+    With `RequestAction.DECIDE` it is about `tool` and `text`, what an agent is about to do itself.
     `client`, `directory` and `client_pid` say for whom a program asks that speaks for others.
 
     Raises `GateClientError` for text that JSON cannot carry, which is what Python makes of words
     that are not UTF-8.
     """
-    for name, text in _texts(pipeline, env or {}, reason, session, host, client, directory):
-        if not _is_text(text):
+    sides = (reason, session, host, client, directory, tool, text)
+    for name, given in _texts(pipeline, env or {}, *sides):
+        if not _is_text(given):
             raise GateClientError(
-                f"{name} is not valid UTF-8 ({text!a}), and the gate takes text only"
+                f"{name} is not valid UTF-8 ({given!a}), and the gate takes text only"
             )
     return Request(
         pipeline=tuple(tuple(stage) for stage in pipeline),
@@ -163,10 +169,15 @@ def build_request(
         client=client,
         directory=directory,
         client_pid=client_pid,
+        tool=tool,
+        text=text,
     )
 
 
-_SIDES: Final = ("the reason", "the session", "the host", "the client", "the directory")
+_SIDES: Final = (
+    *("the reason", "the session", "the host", "the client", "the directory"),
+    *("the tool", "the text"),
+)
 
 
 def _texts(

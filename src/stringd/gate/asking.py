@@ -14,7 +14,7 @@ from stringd.gate.grant_view import grant_pages
 from stringd.gate.keys import Key
 from stringd.gate.note import NoteLine, note_row
 from stringd.gate.notify import Hook
-from stringd.gate.question import Question, Size, compose, details, question_text
+from stringd.gate.question import Question, Size, compose, details, prompt
 from stringd.gate.terminal import BELL, Terminal
 from stringd.gate.watch import READABLE, Signal, Watch
 
@@ -228,20 +228,15 @@ class Asking:
             return [line(TOO_SMALL[: size.columns], Style.BOLD)]
         rows = [*pages[self._page], line(self._message[: size.columns], Style.BOLD)]
         rows += self._hints(len(pages), size.columns)
-        prompt = question_text(
-            as_root=self._question.as_root,
-            timeout=self._settings.timeout,
-            elsewhere=self._question.elsewhere,
-        )
         style = Style.ELSEWHERE if self._question.elsewhere else Style.BOLD
         return [
             *rows,
             line(self._state()[: size.columns], Style.DIM),
-            line(f"{prompt} ", style),
+            line(f"{prompt(self._question, self._settings.timeout)} ", style),
         ]
 
     def _hints(self, pages: int, columns: int) -> list[Line]:
-        keys = line(_keys(columns), Style.DIM)
+        keys = line(_keys(columns, self._question), Style.DIM)
         place = f"{self._page + 1} of {pages}"
         if self._view is Face.DETAILS:
             text = f"Details {place}. Space reads on, ? goes back."
@@ -279,7 +274,9 @@ class Asking:
         return note.text.strip()
 
 
-def _keys(columns: int) -> str:
+def _keys(columns: int, question: Question) -> str:
+    if question.request.is_decision:
+        return "y allow  n deny with a note  d deny caller  ? more"[:columns]
     if columns >= _WIDE:
         return "y run   g grant   n deny with a note   d deny all of this caller   ? details"
     return "y run  n deny+note  d deny caller  ? more"[:columns]

@@ -45,6 +45,7 @@ from stringd.gate.validate import ValidatedRequest
 from stringd.gate.watch import Watch
 from stringd.wire.gate import Response, Status
 
+NOT_OURS: Final = "what agents do themselves is asked about each time"
 NOT_HERE: Final = "commands on other machines are asked about each time"
 HELD_OFF: Final = "everything this program asks is denied for now"
 BY_RULE: Final = "a rule of this machine denies it; nobody was asked"
@@ -173,7 +174,7 @@ class Case:
         if self._shop.callers.is_held_off(self._who):
             return KeyAnswer(Event.FORBIDDEN, note=HELD_OFF)
         policy = self._shop.policy
-        if policy.is_empty or self._request.is_remote:
+        if policy.is_empty or self._request.is_remote or self._request.is_decision:
             # Rules and grants are about programs of this machine.
             return None
         with ExitStack() as held:
@@ -222,6 +223,9 @@ class Case:
             route = self._machines.route(request.host)
             self._approval.show((), None, route)
             return Question(request, (), self._caller.peer, no_grant=NOT_HERE, route=route)
+        if request.is_decision:
+            self._approval.show((), None)
+            return Question(request, (), self._caller.peer, no_grant=NOT_OURS)
         sudo = self._shop.sudo() if request.privileged else None
         programs = hold_programs(self._request, self._programs)
         self._approval.show(programs, sudo)
@@ -248,6 +252,11 @@ class Case:
             columns, when = self._shop.columns(), time.strftime("%H:%M:%S")
             self._approver.announce([standing_line(self._request, answer.by, when, columns)])
         self._caller.watch.check()
+        if self._request.is_decision:
+            # Spent like any other approval: what follows is the caller's.
+            self._approval.spend()
+            self._approval.advance(Event.END)
+            return None
         with self._shop.running.command() as ending:
             outcome = self._run(self._caller.watch.with_abort(ending))
         self._approval.advance(Event.END)
@@ -292,8 +301,9 @@ class Case:
                 Response(
                     self._request.id,
                     status,
+                    message=_ALLOWED if status is Status.OK else None,
                     version=__version__,
-                    decided_by=answer.by if status is Status.DENIED else None,
+                    decided_by=None if status is Status.TIMEOUT else answer.by,
                     decision_note=answer.note or None,
                 )
             )
@@ -355,7 +365,13 @@ _DECISIONS: Final = {
     State.DENIED: "denied",
     State.TIMED_OUT: "timeout",
 }
-_STATUSES: Final = {State.DENIED: Status.DENIED, State.TIMED_OUT: Status.TIMEOUT}
+_STATUSES: Final = {
+    State.DENIED: Status.DENIED,
+    State.TIMED_OUT: Status.TIMEOUT,
+    # Without an outcome: the caller may do it itself.
+    State.FINISHED: Status.OK,
+}
+_ALLOWED: Final = "allowed"
 _ENDINGS: Final = {
     State.CALLER_GONE: "abandoned",
     State.STOPPED: "stopped",

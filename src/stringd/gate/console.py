@@ -10,9 +10,10 @@ from typing import Final, Protocol
 from stringd.gate.arming import ARMING_SECONDS, Arming
 from stringd.gate.asking import Around, Asking, PromptSettings
 from stringd.gate.decide import Event, KeyAnswer
-from stringd.gate.display import Line, Style, fitted, line, pipeline_text
+from stringd.gate.display import Line, Style, fitted, line
 from stringd.gate.errors import CallerGoneError, GateError, StoppingError, TroubleError
 from stringd.gate.question import Question
+from stringd.gate.subject import answered_elsewhere, subject
 from stringd.gate.terminal import Terminal
 from stringd.gate.turns import Turns
 from stringd.gate.watch import Signal, Watch
@@ -21,6 +22,7 @@ MAX_NOTICES: Final = 1000
 # So long after a question left by itself its successor says that it is another one.
 _CHANGE_SECONDS: Final = 10.0
 CALLER_WENT_AWAY: Final = "→ caller went away, nothing was run"
+ALLOWED: Final = "→ Allowed"
 NO_TERMINAL: Final = "prompt error: No such device or address (os error 6)"
 WITHDRAWN: Final = "The question changed: the one before was withdrawn."
 OVERDUE: Final = "The question changed: the one before timed out."
@@ -90,7 +92,10 @@ class Console:
         except GateError as error:
             if isinstance(error, CallerGoneError):
                 self._note_change(WITHDRAWN)
-            self._tell(question, _ENDINGS.get(type(error), f"→ {error}"))
+            ending = _ENDINGS.get(type(error), f"→ {error}")
+            if question.request.is_decision and isinstance(error, CallerGoneError):
+                ending = answered_elsewhere(watch.last_words())
+            self._tell(question, ending)
             raise
         finally:
             self.is_asking = False
@@ -98,7 +103,10 @@ class Console:
             self._note_change(OVERDUE)
         note = f", with the note: {answer.note}" if answer.note else ""
         held = ", and all else this caller asks for 5 minutes" if answer.denies_caller else ""
-        self._tell(question, f"{_VERDICTS[answer.event]}{held}{note}")
+        verdict = _VERDICTS[answer.event]
+        if question.request.is_decision and answer.event is Event.YES:
+            verdict = ALLOWED
+        self._tell(question, f"{verdict}{held}{note}")
         return answer
 
     def lend(self, group: int) -> AbstractContextManager[None]:
@@ -126,12 +134,9 @@ class Console:
         """How a question ended, in the history: when, what and which command."""
         if self.terminal is None:
             return
-        command = pipeline_text(question.request.pipeline[:100])
-        rank = "as root: " if question.as_root else ""
-        rank = (
-            f"{'as root ' if rank else ''}on {question.elsewhere}: " if question.elsewhere else rank
-        )
-        row = f"{time.strftime('%H:%M:%S')} {verdict}  {rank}{command}"
+        request = question.request
+        rank = "" if not question.as_root else "as root " if request.is_remote else "as root: "
+        row = f"{time.strftime('%H:%M:%S')} {verdict}  {rank}{subject(request)}"
         # The screen may be what went away; why the question ended matters more.
         with suppress(TroubleError):
             self.terminal.show(line(fitted(row, self.terminal.size.columns), Style.BOLD))

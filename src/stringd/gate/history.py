@@ -37,7 +37,7 @@ def _request(record: _Record) -> str:
     parts = [
         _time(record),
         f"{_outcome(record):<10}",
-        "root" if record.get("privileged") else "user",
+        _rank(record),
     ]
     if record.get("action") == "remote":
         parts.append(f"on {clipped(str(record.get('host', '')), MAX_COMMAND)}")
@@ -62,7 +62,16 @@ def _outcome(record: _Record) -> str:
             return str(event)
 
 
+def _rank(record: _Record) -> str:
+    if record.get("action") == "decide":
+        return "asks"
+    return "root" if record.get("privileged") else "user"
+
+
 def _command(record: _Record) -> str:
+    if "tool" in record:
+        text = str(record.get("text", record.get("text_start", "")))
+        return clipped(f"{record['tool']}: {text.partition(chr(10))[0]}", MAX_COMMAND)
     pipeline = record.get("pipeline")
     if not isinstance(pipeline, list):
         return clipped(str(record.get("pipeline_start", "")), MAX_COMMAND)

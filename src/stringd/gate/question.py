@@ -33,11 +33,13 @@ from stringd.gate.display import (
     width_of,
 )
 from stringd.gate.program import Route, ShownProgram
+from stringd.gate.subject import permission_lines
 from stringd.gate.trust import Weakness
 from stringd.gate.validate import SCANNED_FIELDS, ValidatedRequest
 from stringd.wire.gate import encode_pipeline
 
 AS_ROOT_HEADER: Final = "━━━ Privilege Request ━━━ stringd gate ━━━"
+PERMISSION_HEADER: Final = "━━━ Permission request ━━━ stringd gate ━━━"
 PLAIN_HEADER: Final = "━━━ Command request ━━━ stringd gate ━━━"
 MAX_REASON: Final = 500
 MAX_NAME: Final = 128
@@ -95,7 +97,7 @@ class Question:
         """Whether it will run as root, be it because the gate or the login there is root."""
         if self.route is not None and self.route.host.destination.startswith("root@"):
             return True
-        return self.request.privileged or self.account == "root"
+        return self.request.privileged or (self.account == "root" and not self.request.is_decision)
 
     @property
     def elsewhere(self) -> str:
@@ -104,7 +106,9 @@ class Question:
 
 
 def digest(request: ValidatedRequest) -> str:
-    """The SHA-256 of the pipeline as it is written on the wire."""
+    """The SHA-256 of the pipeline as it is written on the wire, or of what is to be decided."""
+    if request.is_decision:
+        return sha256(f"{request.tool}\n{request.text}".encode()).hexdigest()
     return sha256(encode_pipeline(request.pipeline)).hexdigest()
 
 
@@ -133,6 +137,13 @@ def details(question: Question, size: Size) -> list[list[Line]]:
     return [lines[start : start + height] for start in range(0, len(lines), height)]
 
 
+def prompt(question: Question, timeout: int) -> str:
+    """The last row: what is asked."""
+    if question.request.is_decision:
+        return f"Allow? [y/N] ({timeout}s timeout, default=N)"
+    return question_text(as_root=question.as_root, timeout=timeout, elsewhere=question.elsewhere)
+
+
 def question_text(*, as_root: bool, timeout: int, elsewhere: str = "") -> str:
     """The question itself, literal for every client of this protocol."""
     rank = " as root" if as_root else ""
@@ -156,6 +167,7 @@ def _all_word_lines(question: Question, columns: int) -> Iterator[Line]:
     for name, value in {**question.env, **question.request.env}.items():
         yield from command_lines("  env ", [f"{render(name)}={quote(value)}"], columns, Style.PLAIN)
         yield from _code_points(value)
+    yield from _code_points(question.request.text)
     yield from _side_lines(question, columns)
     for name in SCANNED_FIELDS:
         if deceives(text := getattr(question.request, name)):
@@ -172,10 +184,13 @@ def _weak_places(question: Question) -> list[Weakness]:
 
 def _length(request: ValidatedRequest) -> int:
     env = sum(len(name) + len(value) + 2 for name, value in request.env.items())
-    return len(pipeline_text(request.pipeline)) + env
+    return len(pipeline_text(request.pipeline)) + env + len(request.text)
 
 
 def _summary(request: ValidatedRequest, length: int) -> str:
+    if request.is_decision:
+        lines = request.text.count("\n") + 1
+        return f"{lines} lines, {length} characters, sha256 {digest(request)[:16]}"
     count = len(request.pipeline)
     stages = "1 stage" if count == 1 else f"{count} stages"
     return f"{stages}, {length} characters, sha256 {digest(request)[:16]}"
@@ -195,6 +210,8 @@ def _side_lines(question: Question, columns: int) -> Iterator[Line]:
 
 
 def _header(request: ValidatedRequest) -> Line:
+    if request.is_decision:
+        return line(PERMISSION_HEADER, Style.BOLD)
     return line(AS_ROOT_HEADER if request.privileged else PLAIN_HEADER, Style.BOLD)
 
 
@@ -243,6 +260,9 @@ def _for_whom(question: Question) -> str:
 def body_lines(question: Question, columns: int) -> Iterator[Line]:
     """All that reaches the command, whole."""
     request = question.request
+    if request.is_decision:
+        yield from permission_lines(request, columns)
+        return
     if request.env:
         words = [f"{render(name)}={quote(value)}" for name, value in sorted(request.env.items())]
         tag = NON_ASCII_FLAG if not all(map(str.isascii, words)) else ""

@@ -13,16 +13,15 @@ from stringd.gate.display import (
     first_lines,
     fitted,
     line,
-    pipeline_text,
 )
 from stringd.gate.pipeline import Outcome
 from stringd.gate.program import Route, ShownProgram
 from stringd.gate.question import MAX_NAME, MAX_PATH, MAX_REASON, AskingPeer, digest
+from stringd.gate.subject import subject
 from stringd.gate.validate import ValidatedRequest
 from stringd.wire.gate import RequestAction, encode_pipeline
 
 ECHOED_LINES: Final = 10
-MAX_STAGES_SHOWN: Final = 100
 MAX_LOGGED: Final = 1024
 MAX_RECEIVED: Final = 8192
 
@@ -48,6 +47,9 @@ def received_fields(request: ValidatedRequest, peer: AskingPeer) -> dict[str, ob
     }
     fields |= {"action": request.action} if request.action is not RequestAction.EXEC else {}
     if is_large(request):
+        if request.is_decision:
+            start = request.text[:MAX_LOGGED]
+            return fields | {"tool": request.tool, "text_start": start}
         encoded = encode_pipeline(request.pipeline)
         start = encoded[:MAX_LOGGED].decode("ascii")
         return fields | {"pipeline_bytes": len(encoded), "pipeline_start": start}
@@ -56,6 +58,8 @@ def received_fields(request: ValidatedRequest, peer: AskingPeer) -> dict[str, ob
 
 def command_fields(request: ValidatedRequest) -> dict[str, object]:
     """What was asked for, whole."""
+    if request.is_decision:
+        return {"tool": request.tool, "text": request.text}
     return {"pipeline": request.pipeline, "env": dict(request.env)}
 
 
@@ -86,7 +90,7 @@ def _program_record(program: ShownProgram) -> dict[str, object]:
 def is_large(request: ValidatedRequest) -> bool:
     """Whether the whole command is recorded only once it is approved."""
     env = sum(len(name) + len(value) for name, value in request.env.items())
-    return env + len(encode_pipeline(request.pipeline)) > MAX_RECEIVED
+    return env + len(encode_pipeline(request.pipeline)) + len(request.text) > MAX_RECEIVED
 
 
 def recorded_id(request_id: str) -> str:
@@ -140,14 +144,13 @@ def log_line(request: ValidatedRequest) -> str:
     """One line per request for `--verbose`."""
     kind = "privileged" if request.privileged else "unprivileged"
     client = clipped(request.version, MAX_NAME) or "(unknown)"
-    command = clipped(pipeline_text(request.pipeline), MAX_LOGGED)
+    command = clipped(subject(request), MAX_LOGGED)
     return f"[{clipped(request.id, MAX_NAME)}] [{kind}] [client {client}] {command}"
 
 
 def _labelled(opening: str, request: ValidatedRequest, columns: int) -> str:
     """What happened and to which command, in one row: a caller's text starts no row of its own."""
-    place = f"on {request.host}: " if request.is_remote else ""
-    return fitted(opening + place + pipeline_text(request.pipeline[:MAX_STAGES_SHOWN]), columns)
+    return fitted(opening + subject(request), columns)
 
 
 def _duration(milliseconds: int) -> str:

@@ -32,7 +32,7 @@ from stringd.gate.replay import MAX_CONTROL_IDS, ReplayMemory
 from stringd.gate.report import log_line
 from stringd.gate.running import RunningCommands
 from stringd.gate.sudo import find_sudo
-from stringd.gate.validate import RUNS, ValidatedRequest
+from stringd.gate.validate import ASKED, ValidatedRequest
 from stringd.wire.gate import Blob, Request, RequestAction, Response, Status, decode_request
 from stringd.wire.jsonlines import JsonError
 
@@ -142,7 +142,7 @@ class RequestHandler:
             return decode_request(text)
 
     def _dispatch(self, request: ValidatedRequest, caller: GateCaller) -> None:
-        if request.action in RUNS:
+        if request.action in ASKED:
             self._handle_exec(request, caller)
             return
         # Apart from commands: however many pings there are, a command finds room for its id.

@@ -22,10 +22,12 @@ DEFAULT_MAX_FUTURE_SECONDS: Final = 5
 ABOUT_COMMANDS: Final = frozenset({RequestAction.EXEC, RequestAction.REMOTE, RequestAction.EXPLAIN})
 
 # The fields that are shown and are single texts, in the order they are scanned.
-SCANNED_FIELDS: Final = ("reason", "session", "host", "version", "id", "client", "directory")
+SCANNED_FIELDS: Final = (
+    *("reason", "session", "host", "version", "id", "client", "directory", "tool"),
+)
 
-RUNS: Final = (RequestAction.EXEC, RequestAction.REMOTE)
-"""The actions that run a command."""
+ASKED: Final = (RequestAction.EXEC, RequestAction.REMOTE, RequestAction.DECIDE)
+"""The actions a person is asked about."""
 
 _ALLOWED_NAME: Final = re.compile(r"LANG|TZ|HOME|DEBIAN_FRONTEND|TERM|LC_[A-Za-z0-9_]*")
 
@@ -53,6 +55,8 @@ class ValidatedRequest:
     client: str
     directory: str
     client_pid: int
+    tool: str
+    text: str
 
     def __init__(
         self,
@@ -68,10 +72,20 @@ class ValidatedRequest:
         put(self, "id", fresh_id if request.id is None else request.id)
         put(self, "pipeline", tuple(tuple(stage) for stage in request.pipeline))
         put(self, "env", MappingProxyType(dict(request.env)))
-        for name in ("host", "session", "time", "reason", "version", "client", "directory"):
+        for name in ("host", "session", "time", "reason", "version"):
+            put(self, name, getattr(request, name))
+        for name in ("client", "directory", "tool", "text"):
             put(self, name, getattr(request, name))
         for name in ("privileged", "forward_agent", "action", "grant", "client_pid"):
             put(self, name, getattr(request, name))
+        if self.is_decision:
+            # The gate runs nothing for it, so nothing of it is root's.
+            put(self, "privileged", False)
+
+    @property
+    def is_decision(self) -> bool:
+        """Whether the person only decides, and the caller does what it asked about itself."""
+        return self.action is RequestAction.DECIDE
 
     @property
     def is_remote(self) -> bool:
@@ -82,12 +96,21 @@ class ValidatedRequest:
 def _objections(request: Request, now: int, max_future: int) -> Iterator[str]:
     """Every reason to refuse, in the order of the protocol; the first one answers."""
     yield from _pipeline_objections(request)
+    yield from _decision_objections(request) if request.action is RequestAction.DECIDE else ()
     yield from _text_objections(request)
     # A control action runs nothing, so what a command may have does not concern it.
     is_exec = request.action in ABOUT_COMMANDS
     yield from _privilege_objections(request) if is_exec else ()
     yield from _time_objections(request.time, now, max_future)
     yield from _env_objections(request.env) if is_exec else ()
+
+
+def _decision_objections(request: Request) -> Iterator[str]:
+    """What is decided is all in `tool` and `text`: what would not be shown may not be there."""
+    if request.pipeline or request.env or request.forward_agent:
+        yield "a decide request has no pipeline, env or forward_agent"
+    if not request.tool or not request.text:
+        yield "a decide request needs tool and text"
 
 
 def _pipeline_objections(request: Request) -> Iterator[str]:
@@ -110,6 +133,8 @@ def _text_objections(request: Request) -> Iterator[str]:
     for name in SCANNED_FIELDS:
         if not is_clean(getattr(request, name) or ""):
             yield f"{name} contains forbidden control/bidi characters"
+    if not all(map(is_clean, request.text.split("\n"))):
+        yield "text contains forbidden control/bidi characters"
 
 
 def _privilege_objections(request: Request) -> Iterator[str]:

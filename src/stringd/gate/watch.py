@@ -10,6 +10,7 @@ from typing import Final
 from stringd.gate.errors import AbortedError, CallerGoneError, StoppingError
 
 READABLE: Final = select.POLLIN
+_LAST_WORDS: Final = 4096
 # A half-closed caller still listens: only a full hang-up raises these.
 _HUNG_UP: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
@@ -50,6 +51,13 @@ class Watch:
     def with_abort(self, aborting: Signal) -> "Watch":
         """The same view, and of the person who may end the command while it runs."""
         return Watch(self._caller, self._stopping, aborting)
+
+    def last_words(self) -> bytes:
+        """What a caller that hung up wrote after its request, as far as it is short."""
+        try:
+            return self._caller.recv(_LAST_WORDS, socket.MSG_DONTWAIT)
+        except OSError:
+            return b""
 
     def check(self) -> None:
         """Raise `CallerGoneError` or `StoppingError` if it is so now."""

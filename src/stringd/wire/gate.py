@@ -41,6 +41,8 @@ class RequestAction(StrEnum):
     EXPLAIN = "explain"
     REMOTE = "remote"
     """A command for the machine that `host` names; a gate that does not know this refuses it."""
+    DECIDE = "decide"
+    """What an agent is about to do itself: the person decides, and the gate runs nothing."""
 
 
 class Status(StrEnum):
@@ -76,6 +78,9 @@ class Request:
     client: str = ""
     directory: str = ""
     client_pid: int = 0
+    # What is to be decided: which tool, and what it would do, in as many lines as that takes.
+    tool: str = ""
+    text: str = ""
 
 
 _REQUEST_FIELDS: Final = frozenset(member.name for member in fields(Request))
@@ -175,6 +180,8 @@ def decode_request(line: bytes) -> Request:
         client=_text(members, "client"),
         directory=_text(members, "directory"),
         client_pid=_number(members, "client_pid"),
+        tool=_text(members, "tool"),
+        text=_text(members, "text"),
     )
 
 
@@ -191,7 +198,7 @@ def encode_request(request: Request) -> bytes:
     members |= {"privileged": request.privileged, "forward_agent": request.forward_agent}
     members |= {
         name: value
-        for name in ("version", "client", "directory", "client_pid")
+        for name in ("version", "client", "directory", "client_pid", "tool", "text")
         if (value := getattr(request, name))
     }
     return _compact(members) + b"\n"
