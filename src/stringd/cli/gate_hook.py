@@ -69,7 +69,6 @@ def _hook(agent: str | None) -> int:
             session=asked.session,
             client=_NAMES.get(agent or "", "an agent"),
             directory=asked.directory,
-            client_pid=os.getppid(),
             tool=asked.tool,
             text=asked.text,
         )
