@@ -1,4 +1,4 @@
-"""Long conversations and tools side by side, with a model that answers at once.
+"""Long conversations, many runs and tools side by side, with a model that answers at once.
 
 The model is another process, `python -m bench.conversations <port> <delay>`, which reads requests
 without understanding them. The daemon says how long its event loop was busy at a stretch.
@@ -19,14 +19,14 @@ from typing import Any
 import yaml
 
 from bench.bounds import busiest, probed_daemon
-from bench.runs import Peer
+from bench.runs import Peer, complete, prepared, strategy, users
 from bench.table import Row
 from stringd.runs.models.directory import ProviderDirectory
 from stringd.runs.models.port import ModelRequest, ModelSetup
 from tests.support.daemon import free_port
 
 TITLE = "Conversations"
-CALLS = 300
+CALLS, TOGETHER = 300, 200
 FEW, MANY, MOST = 6, 600, 2000
 _TEXT = "A sentence of an answer, as long as sentences of answers are. " * 4
 
@@ -34,9 +34,26 @@ _TEXT = "A sentence of an answer, as long as sentences of answers are. " * 4
 def rows() -> Iterator[Row]:
     with scripted_model() as model, environment(OPENAI_BASE_URL=model, OPENAI_API_KEY="bench"):
         with probed_daemon() as (process, port), tempfile.TemporaryDirectory() as name:
+            yield from start_rows(process, port, Path(name))
             yield from cycle_rows(process, port, Path(name))
             yield from tool_rows(process, port, Path(name))
         yield from size_rows(model)
+
+
+def start_rows(process: "subprocess.Popen[str]", port: int, folder: Path) -> Iterator[Row]:
+    path = strategy(folder, "three", *users(3))
+    busiest(process)
+    peer = Peer(port)
+    complete(peer, prepared(peer, path, "first", 1))
+    stall = busiest(process)
+    yield Row("first run of a daemon: longest loop stall", f"{stall:.1f} ms", "–", None, "≤ 10 ms")
+    ids = prepared(peer, path, "together", TOGETHER)
+    preparing = busiest(process)
+    complete(peer, ids)
+    stall = max(preparing, busiest(process))
+    what = f"{TOGETHER} runs prepared and started at once: longest loop stall"
+    yield Row(what, f"{stall:.1f} ms", "–", None, "≤ 10 ms")
+    peer.close()
 
 
 def cycle_rows(process: "subprocess.Popen[str]", port: int, folder: Path) -> Iterator[Row]:

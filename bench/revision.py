@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -138,7 +139,7 @@ def watched_by(number: int) -> Callable[[Server], Cost]:
             for peer in peers:
                 stack.callback(peer.close)
             ids = prepared(peers[0], path, f"{server.prefix}-watched{number}", 5)
-            return min(server.cost(lambda each=each: followed(peers, each)) for each in ids)
+            return min(server.cost(partial(followed, peers, each)) for each in ids)
 
     return work
 

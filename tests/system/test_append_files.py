@@ -1,8 +1,14 @@
 """Files that only grow, on disks that are full and in directories that are shared."""
 
+import asyncio
+import os
 import subprocess
 import sys
+import threading
+from collections import Counter
 from pathlib import Path
+
+import pytest
 
 from stringd.system.append_files import AppendFiles
 
@@ -60,3 +66,36 @@ def test_a_claimed_file_is_closed_last_and_claimed_again(tmp_path: Path) -> None
     assert not other.claim(claimed)
     for each in (files, other, small):
         each.close()
+
+
+@pytest.mark.anyio
+async def test_those_whose_syncs_end_together_go_on_a_few_in_each_turn_of_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, all_synced = 40, threading.Barrier(5)
+    # Each of the four threads comes back for more until the last of them have arrived.
+    left = threading.Semaphore(number - 4)
+
+    def synced(_fd: int) -> None:
+        if not left.acquire(blocking=False):
+            all_synced.wait(60)
+
+    monkeypatch.setattr(os, "fdatasync", synced)
+    files, path = AppendFiles(), str(tmp_path / "lines")
+    files.write(path, b"x\n")
+    turn, woken = 0, Counter[int]()
+
+    async def waiter() -> None:
+        await files.sync(path)
+        woken[turn] += 1
+
+    waiters = asyncio.gather(*(waiter() for _ in range(number)))
+    await asyncio.sleep(0)
+    # The loop is held until every sync but the last four has ended.
+    all_synced.wait(60)
+    while not waiters.done():
+        await asyncio.sleep(0)
+        turn += 1
+    files.close()
+    assert woken.total() == number
+    assert max(woken.values()) <= 4

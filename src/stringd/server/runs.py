@@ -114,6 +114,8 @@ class RunsEndpoint:
         take_over(service, transport, request, speaker, place, rounds)
 
     def _load(self) -> "RunService":
+        # The first client would hold up the loop if it had to load this.
+        import stringd.server.ws  # noqa: F401
         from stringd.runs import DaemonPorts, RunLimits, RunsConfig, RunService
         from stringd.system.sandbox import Level
 

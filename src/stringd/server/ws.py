@@ -29,7 +29,7 @@ CLOSE_SECONDS: Final = 2.0
 """How long a peer may take to answer our close."""
 TURN_BYTES: Final = 32 * 1024
 """What is parsed at a time."""
-TURN_MESSAGES: Final = 64
+TURN_MESSAGES: Final = 16
 """Messages of one packet that are handled before others get their turn."""
 WRITE_BYTES: Final = 64 * 1024
 """What is written at a time, so that the peer can say that it does not keep up."""

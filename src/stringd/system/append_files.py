@@ -9,7 +9,7 @@ import fcntl
 import logging
 import os
 import resource
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,14 +22,22 @@ from stringd.system.files import make_private_directory
 # Syncs of different files overlap in the kernel; more threads than this only queue there.
 _THREADS: Final = 4
 
+# Whoever waited may have much to do then; more at once would keep everybody else waiting.
+_WOKEN_TOGETHER: Final = 4
+
 _Job = tuple[int, "asyncio.Future[None]"]
+_Outcome = tuple["asyncio.Future[None]", OSError | None]
 
 
 class Syncer:
-    """Used from one event loop; its threads start with the first sync."""
+    """Used from one event loop; its threads start with the first sync.
+
+    Those whose syncs end together go on a few in each turn of the loop.
+    """
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._ended: deque[_Outcome] = deque()
         self._threads: list[Thread] = []
 
     async def sync(self, fd: int) -> None:
@@ -63,7 +71,21 @@ class Syncer:
                 failure = error
             loop = done.get_loop()
             if not loop.is_closed():
-                loop.call_soon_threadsafe(_settle, done, failure)
+                loop.call_soon_threadsafe(self._wake, done, failure)
+
+    def _wake(self, done: "asyncio.Future[None]", failure: OSError | None) -> None:
+        self._ended.append((done, failure))
+        if len(self._ended) == 1:
+            done.get_loop().call_soon(self._wake_some)
+
+    def _wake_some(self) -> None:
+        for _ in range(_WOKEN_TOGETHER):
+            done, failure = self._ended[0]
+            _settle(done, failure)
+            self._ended.popleft()
+            if not self._ended:
+                return
+        done.get_loop().call_soon(self._wake_some)
 
 
 def _settle(done: "asyncio.Future[None]", failure: OSError | None) -> None:
