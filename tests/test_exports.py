@@ -32,7 +32,8 @@ ROOMS = {
     "stringd.runs": (
         "DaemonPorts DecidedBy Denied FileRunStore Hooks Models Offer ProviderDirectory Registry "
         "RunLimits RunObserver RunService RunsConfig StrategyFileError StringQuestions ToolFailure "
-        "WebFormat check_source check_strategy offer_of schema_of"
+        "WebFormat archive_problem check_source check_strategy definitions_problem offer_of "
+        "schema_of unreadable_frames"
     ),
 }
 

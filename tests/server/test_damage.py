@@ -1,6 +1,7 @@
 """Whatever is damaged in a data directory, the daemon starts and names it."""
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 import yaml
 from websockets.sync.client import connect
 
+from stringd.runs.tools.trash import Trash
 from stringd.runtime.topics.undo_store import UndoRecord
 from stringd.server.damage import DamageCheck
 from tests.runs.support import scripted, sequential, strategy
@@ -35,9 +37,24 @@ DAMAGES: dict[str, Damage] = {
 }
 # Those damaged together have different readers, so that none hides what another does.
 FILES = {
-    "users": ("data/users.json", "data/credentials.json", "data/runs/r.jsonl"),
-    "sessions": ("data/sessions.db", "data/provider-registry.json", "data/runs/r.config.json"),
-    "trust": (".string/trust.json", "data/cache/models-catalog.json", "data/runs/other.jsonl"),
+    "users": (
+        "data/users.json",
+        "data/credentials.json",
+        "data/runs/r.jsonl",
+        "data/trash/bucket/x.tar.gz",
+    ),
+    "sessions": (
+        "data/sessions.db",
+        "data/provider-registry.json",
+        "data/runs/r.config.json",
+        "data/runs/events/other.jsonl",
+    ),
+    "trust": (
+        ".string/trust.json",
+        "data/cache/models-catalog.json",
+        "data/runs/other.jsonl",
+        "data/mcp.json",
+    ),
 }
 
 
@@ -66,6 +83,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (data / "provider-registry.json").write_text('["openai", "groq"]', "utf-8")
     (data / "cache").mkdir(exist_ok=True)
     (data / "cache" / "models-catalog.json").write_text('{"fetchedAt": 1, "data": {}}', "utf-8")
+    server = {"transport": "stdio", "command": "no-such-program"}
+    (data / "mcp.json").write_text(json.dumps({"mcpServers": {"one": server}}), "utf-8")
+    deleted = Trash(data / "trash", directory).put(
+        "x", b"x" * 900, 0o600, run_id="r", agent_name="a"
+    )
+    (data / "trash" / "bucket").mkdir()
+    deleted.rename(data / "trash" / "bucket" / "x.tar.gz")
     # It says where the directory was made, and this one is copied.
     (data / "made-here.json").unlink()
     home = daemon.home
@@ -79,6 +103,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "config.json").write_text('{"env": {"KEY": "value"}}', "utf-8")
     (home / "packages").mkdir()
     (home / "packages" / ".installed.json").write_text('{"packages": {}}', "utf-8")
+    (home / "packages" / "served").mkdir()
+    (home / "packages" / "served" / "mcp.json").write_text('{"url": "http://one.test"}', "utf-8")
     (home / "packages" / ".saved.json").write_text('{"page": "0"}', "utf-8")
     trusted = {"trusted": [{"path": "/x", "digest": "sha256:0", "since": "2026-01-01"}]}
     (directory / ".string").mkdir(mode=0o700, exist_ok=True)
@@ -90,7 +116,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copied(whole: Path, tmp_path: Path) -> Path:
     """A copy of that machine; its users live in it."""
     machine = tmp_path / "machine"
-    shutil.copytree(whole, machine, ignore=shutil.ignore_patterns("*.sock"))
+    # Written now: a directory of older files is not taken for one that was made here.
+    left_out = shutil.ignore_patterns("*.sock")
+    shutil.copytree(whole, machine, ignore=left_out, copy_function=shutil.copy)
     users = machine / "data" / "users.json"
     users.write_bytes(users.read_bytes().replace(bytes(whole), bytes(machine)))
     return machine
@@ -125,6 +153,10 @@ QUIET = (
     "home/apps/a/b/env.json",
     "home/packages/.installed.json",
     "home/packages/.saved.json",
+    "home/packages/served/mcp.json",
+    "data/mcp.json",
+    "data/runs/events/r.jsonl",
+    "data/trash/bucket/x.tar.gz",
 )
 """Files that a daemon needs only when somebody asks for what is in them."""
 
@@ -140,8 +172,11 @@ def test_a_look_names_what_is_damaged_since_the_last_one(
     undamaged = path.read_bytes()
     for damage in DAMAGES.values():
         path.write_bytes(damage(undamaged))
+        # One that is being written is looked at later.
+        os.utime(path, (1, 1))
         assert [each.path for each in check.look()] == [path]
     path.write_bytes(undamaged)
+    os.utime(path, (1, 1))
     assert check.look() == []
 
 

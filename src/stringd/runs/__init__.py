@@ -16,14 +16,17 @@ if TYPE_CHECKING:
     from stringd.runs.errors import StrategyFileError
     from stringd.runs.guard.budget import RunLimits
     from stringd.runs.guard.errors import Denied
+    from stringd.runs.mcp.definitions import definitions_problem
     from stringd.runs.models.directory import ProviderDirectory
     from stringd.runs.models.resolve import Models
     from stringd.runs.record.events import DecidedBy
     from stringd.runs.record.file_store import FileRunStore
+    from stringd.runs.record.frames import unreadable_frames
     from stringd.runs.service import RunService
     from stringd.runs.tools.context import DaemonPorts, StringQuestions, WebFormat
     from stringd.runs.tools.output import ToolFailure
     from stringd.runs.tools.schema import schema_of
+    from stringd.runs.tools.trash import archive_problem
 
 __all__ = [
     "DaemonPorts",
@@ -43,10 +46,13 @@ __all__ = [
     "StringQuestions",
     "ToolFailure",
     "WebFormat",
+    "archive_problem",
     "check_source",
     "check_strategy",
+    "definitions_problem",
     "offer_of",
     "schema_of",
+    "unreadable_frames",
 ]
 
 _PLACES: Final = {
@@ -67,10 +73,13 @@ _PLACES: Final = {
     "StringQuestions": "tools.context",
     "ToolFailure": "tools.output",
     "WebFormat": "tools.context",
+    "archive_problem": "tools.trash",
     "check_source": "engine.loading",
     "check_strategy": "engine.loading",
+    "definitions_problem": "mcp.definitions",
     "offer_of": "engine.offers",
     "schema_of": "tools.schema",
+    "unreadable_frames": "record.frames",
 }
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from stringd.runtime.editing.paths import RECORD_FILE, SAVED_FILE
+from stringd.runtime.packages.mcp_app import MOUNT_FILE, Mount
 from stringd.runtime.packages.record import Record
 from stringd.runtime.topics.store import StoredSession
 from stringd.runtime.topics.undo_store import UndoRecord
@@ -28,6 +29,8 @@ MAX_NAMED: Final = 100
 """Of more damaged files than this, the rest is only counted."""
 
 _WRITING_SECONDS: Final = 5.0
+_BYTES_A_LOOK: Final = 64 * 1024 * 1024
+"""Of events and trash a look reads no more than this; the next one continues."""
 
 Mark = tuple[int, ...]
 
@@ -111,6 +114,9 @@ _SESSIONS: Final = (
     "what topics remember",
     "What could be read was taken over; `sqlite3 <file> .recover` may show more. Delete it.",
 )
+_MOUNT: Final = _Kind(
+    "a mounted MCP server", "Mount it again with /install --mcp, or /uninstall it.", Mount
+)
 _OTHER: Final = ("a file of the daemon", "Restore it from a backup, or delete it.")
 
 
@@ -121,10 +127,14 @@ class DamageCheck:
         self._data_dir = data_dir
         self._seen: dict[Path, tuple[Mark, list[Damage]]] = {}
         self._runs: FileRunStore | None = None
+        self._left = 0
+        self._looked = False
 
     def look(self) -> list[Damage]:
         """Everything that cannot be read now, by name. Reads files: call it in a thread."""
+        self._left = _BYTES_A_LOOK
         found = list(self._all())
+        self._looked = True
         if len(found) <= MAX_NAMED:
             return found
         rest = f"{len(found) - MAX_NAMED} more damaged files"
@@ -138,6 +148,11 @@ class DamageCheck:
             yield from self._json(data / name, kind)
         yield from self._unless_seen(data / "sessions.db", _rows)
         yield from self._timelines(data / "runs")
+        for path in sorted((data / "runs" / "events").glob("*.jsonl")):
+            yield from self._large(path, _frames)
+        for path in sorted((data / "trash").glob("*/*.tar.gz")):
+            yield from self._large(path, _archive)
+        yield from self._unless_seen(data / "mcp.json", _servers)
         for path in sorted((data / "runs").glob("*.config.json")):
             yield from self._json(path, _SELECTION)
         for path in sorted((data / "undo").glob("*/*/*.json")):
@@ -157,6 +172,8 @@ class DamageCheck:
         yield from _put_aside(home / "packages", {Path(RECORD_FILE).name: _HOME[RECORD_FILE][:2]})
         for name, kind in _HOME.items():
             yield from self._json(home / name, kind)
+        for path in sorted((home / "packages").glob(f"*/{MOUNT_FILE}")):
+            yield from self._json(path, _MOUNT)
         for pattern in ("*/env.json", "*/*/env.json"):
             for path in sorted((home / "apps").glob(pattern)):
                 yield from self._json(path, _VARIABLES)
@@ -178,6 +195,20 @@ class DamageCheck:
         if known is None or known[0] != mark:
             known = self._seen[path] = (mark, list(read(path)))
         return known[1]
+
+    def _large(self, path: Path, read: Callable[[Path], Iterator[Damage]]) -> list[Damage]:
+        """`_unless_seen`, as far as a look may read; one that is being written is read later."""
+        known = self._seen.get(path)
+        try:
+            status = path.stat()
+        except OSError:
+            return self._unless_seen(path, read)
+        writing = self._looked and status.st_mtime > time.time() - _WRITING_SECONDS
+        if writing or (self._left <= 0 and known is None):
+            return known[1] if known is not None else []
+        if known is None or known[0][1] != status.st_size:
+            self._left -= status.st_size
+        return self._unless_seen(path, read)
 
     def _timelines(self, directory: Path) -> Iterator[Damage]:
         if self._runs is None:
@@ -213,6 +244,46 @@ def _put_aside(directory: Path, known: dict[str, tuple[str, str]]) -> Iterator[D
 def _unreadable_json(kind: _Kind, path: Path) -> Iterator[Damage]:
     if problem := _problem(partial(_decode_file, path, kind.type)):
         yield Damage(path, f"{kind.what} cannot be read ({problem})", kind.back)
+
+
+def _frames(path: Path) -> Iterator[Damage]:
+    from stringd.runs import unreadable_frames
+
+    try:
+        bad = unreadable_frames(path)
+    except OSError as error:
+        bad, problem = 1, error.strerror or str(error)
+    else:
+        problem = f"{bad} line(s) cannot be read"
+    if bad:
+        yield Damage(
+            path,
+            f"what run {path.stem} showed: {problem}",
+            "Its timeline has the results, and the rest is shown. Restore the file from a backup, "
+            "or delete it.",
+        )
+
+
+def _archive(path: Path) -> Iterator[Damage]:
+    from stringd.runs import archive_problem
+
+    if problem := archive_problem(path):
+        yield Damage(
+            path,
+            f"a file that an agent deleted cannot be put back ({problem})",
+            "Restore it from a backup, or delete it.",
+        )
+
+
+def _servers(path: Path) -> Iterator[Damage]:
+    from stringd.runs import definitions_problem
+
+    if problem := definitions_problem(path):
+        yield Damage(
+            path,
+            f"the MCP servers of runs cannot be read ({problem})",
+            "Runs fail until it is corrected or deleted.",
+        )
 
 
 def _rows(path: Path) -> Iterator[Damage]:

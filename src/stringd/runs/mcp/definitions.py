@@ -117,6 +117,16 @@ def definitions(
     return found | own | beside if strategy.provenance == "owner" else found | beside | own
 
 
+def definitions_problem(path: Path) -> str | None:
+    """What is wrong with a file of MCP servers; None for one that can be read."""
+    try:
+        read = read_source(path, "MCP configuration")
+    except StrategyFileError as error:
+        return str(error)
+    issues = _FILE.check(read.value)
+    return read.describe(issues[0]) if issues else None
+
+
 class _DefinitionJudge:
     """Which definitions may be used: the owner's all, those of a workspace when trusted."""
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypedDict
 
 import msgspec
-from msgspec import Struct
 
 from stringd.runs.errors import NotRecordedError
 from stringd.runs.record.events import (
@@ -27,6 +26,7 @@ from stringd.runs.record.events import (
     event_name,
 )
 from stringd.runs.record.frame_pieces import kept_pieces
+from stringd.runs.record.frames import frame_number
 from stringd.runs.record.views import overview
 from stringd.system.append_files import MAX_OPEN, AppendFiles
 from stringd.system.clock import timestamp
@@ -39,13 +39,6 @@ log = logging.getLogger(__name__)
 _TAIL: Final = 64 * 1024
 
 _BOUNDS: Final = (RunStarted, RunCompleted)
-
-
-class _Seq(Struct):
-    seq: int = 0
-
-
-_seq: Final[msgspec.json.Decoder[_Seq]] = msgspec.json.Decoder(_Seq)
 
 
 class _Known(NamedTuple):
@@ -140,12 +133,12 @@ class FileRunStore:
 
     def broadcasts(self, run_id: str, from_seq: int) -> Iterator[tuple[int, bytes]]:
         for line in _lines(self._broadcasts(run_id)):
-            number = _number(line)
+            number = frame_number(line)
             if number is not None and number >= from_seq:
                 yield number, line
 
     def broadcast_pieces(self, run_id: str) -> Iterator[bytes]:
-        return kept_pieces(self._broadcasts(run_id), lambda line: _number(line) is not None)
+        return kept_pieces(self._broadcasts(run_id))
 
     def surplus(self, keep: int) -> list[str]:
         newest = sorted(self._events.glob("*.jsonl"), key=_changed, reverse=True)
@@ -387,15 +380,8 @@ def _last_frame(path: str) -> tuple[int, bytes] | None:
     if not tail:
         return None
     for line in reversed(tail):
-        if number := _number(line):
+        if number := frame_number(line):
             return number, line
     # One frame may be longer than the tail.
-    frames = ((number, line) for line in _lines(path) if (number := _number(line)))
+    frames = ((number, line) for line in _lines(path) if (number := frame_number(line)))
     return max(frames, default=None)
-
-
-def _number(line: bytes) -> int | None:
-    try:
-        return _seq.decode(line).seq or None
-    except (msgspec.DecodeError, UnicodeError):
-        return None

@@ -5,19 +5,21 @@ nothing of it is held, and its rest is read from the file again.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final
+
+from stringd.runs.record.frames import frame_number
 
 PIECE_BYTES: Final = 64 * 1024
 
 log = logging.getLogger(__name__)
 
 
-def kept_pieces(path: str, is_frame: Callable[[bytes], bool]) -> Iterator[bytes]:
+def kept_pieces(path: str) -> Iterator[bytes]:
     """The lines of a file that are frames, each with its newline, cut or joined into pieces."""
     try:
         with open(path, "rb") as file:
-            yield from _pieces(file, is_frame)
+            yield from _pieces(file)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -32,12 +34,12 @@ def held_pieces(frames: Iterable[bytes]) -> Iterator[bytes]:
         yield b"\n"
 
 
-def _pieces(file: BinaryIO, is_frame: Callable[[bytes], bool]) -> Iterator[bytes]:
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
     short = bytearray()
     end = 0
     while line := file.readline():
         start, end = end, end + len(line)
-        if not is_frame(line):
+        if frame_number(line) is None:
             continue
         if len(line) <= PIECE_BYTES:
             short += line.rstrip(b"\n") + b"\n"

@@ -10,10 +10,11 @@ import os
 import re
 import shutil
 import tarfile
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import IO, Final
 from uuid import uuid4
 
 import msgspec
@@ -29,6 +30,10 @@ from stringd.wire.runs.catalog import TrashEntry, TrashMetadata
 # Far above any file our tools handle; a larger member was not written by us.
 _MAX_MEMBER: Final = 1024 * 1024 * 1024
 _METADATA: Final = "metadata.json"
+_UNREADABLE: Final = (
+    *(tarfile.TarError, zlib.error, EOFError, OSError),
+    *(KeyError, ValueError, msgspec.DecodeError),
+)
 
 
 class Trash:
@@ -116,6 +121,25 @@ class Trash:
         return len(archives), size
 
 
+def archive_problem(archive: Path) -> str | None:
+    """Why the file in an archive cannot be put back; None for one that can."""
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            metadata = msgspec.json.decode(_member(tar, _METADATA)[0], type=TrashMetadata)
+            file = tar.extractfile(metadata.original_path.lstrip("/"))
+            if file is None or _digest(file) != metadata.original_sha256:
+                return f"the content of {metadata.original_path} is not what was deleted"
+    except FileNotFoundError:
+        return None
+    except _UNREADABLE as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def _digest(file: IO[bytes]) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
 def _write_archive(
     archive: Path, metadata: TrashMetadata, path: str, content: bytes, mode: int
 ) -> None:
@@ -139,7 +163,7 @@ def _read_archive(archive: Path, *, with_content: bool) -> tuple[TrashMetadata, 
             if not with_content:
                 return metadata, b"", 0
             return (metadata, *_member(tar, metadata.original_path.lstrip("/")))
-    except (tarfile.TarError, KeyError, msgspec.DecodeError, EOFError, OSError, ValueError):
+    except _UNREADABLE:
         raise _unreadable(str(archive)) from None
 
 
