@@ -18,8 +18,8 @@ def test_what_is_known_about_the_tools_a_strategy_may_name() -> None:
         "inward": "ask_question launch_strategy list_skills list_strategy load_skill lsp_request "
         "todo_add todo_clear todo_complete todo_get todo_get_next todo_remove",
         "reads": "delete_file glob list_directory read_file search_files webfetch",
-        "writes": "create_file edit_file move_file request_privileged restore_file run_command "
-        "string write_file",
+        "writes": "apply_patch create_file edit_file move_file request_privileged restore_file "
+        "run_command string write_file",
     }
     for effect, names in effects.items():
         found = sorted(name for name, tool in built_in_tools().items() if tool.effect == effect)

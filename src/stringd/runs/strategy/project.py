@@ -33,6 +33,7 @@ _FILE_TOOLS: Final = frozenset(
         "create_file",
         "write_file",
         "edit_file",
+        "apply_patch",
         "delete_file",
         "restore_file",
         "move_file",

@@ -10,6 +10,7 @@ from stringd.runs.tools.command import RunCommand
 from stringd.runs.tools.files.edit import EditFile
 from stringd.runs.tools.files.list import Glob, ListDirectory
 from stringd.runs.tools.files.move import DeleteFile, MoveFile, RestoreFile
+from stringd.runs.tools.files.patch import ApplyPatch
 from stringd.runs.tools.files.read import ReadFile
 from stringd.runs.tools.files.search import SearchFiles
 from stringd.runs.tools.files.write import CreateFile, WriteFile
@@ -39,6 +40,7 @@ def built_in_tools() -> Mapping[str, BuiltInTool[Any]]:
         CreateFile(),
         WriteFile(),
         EditFile(),
+        ApplyPatch(),
         DeleteFile(),
         RestoreFile(),
         MoveFile(),

@@ -13,7 +13,8 @@ from stringd.runs.tools.files.write import FilePath, Sha256, check_hash
 from stringd.runs.tools.output import ToolFailure, ToolOutput
 
 
-def _to_trash(context: ToolContext, place: WorkspacePath, content: disk.HashedContent) -> str:
+def to_trash(context: ToolContext, place: WorkspacePath, content: disk.HashedContent) -> str:
+    """Put a copy into the trash; its place there."""
     archive = context.desk.trash.put(
         place.shown,
         content.data,
@@ -51,7 +52,7 @@ class DeleteFile(BuiltInTool[DeleteFileArguments]):
             check_hash(place, before, args.expected_sha256)
             trashed = None
             if not args.permanent:
-                trashed = await asyncio.to_thread(_to_trash, context, place, before)
+                trashed = await asyncio.to_thread(to_trash, context, place, before)
             await asyncio.to_thread(disk.remove, place)
             event.diff = await asyncio.to_thread(_gone_diff, place, before)
         data: dict[str, Any] = {
@@ -156,6 +157,6 @@ class MoveFile(BuiltInTool[MoveFileArguments]):
             return None
         if not overwrite or target == source:
             raise disk.exists(target, "choose another toPath, or pass overwrite")
-        trashed = _to_trash(context, target, disk.read(target))
+        trashed = to_trash(context, target, disk.read(target))
         disk.remove(target)
         return trashed
