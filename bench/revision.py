@@ -4,6 +4,7 @@
 processor time is compared beside the clock: it hardly notices what else the machine is doing.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -12,6 +13,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from io import BytesIO
@@ -151,7 +153,21 @@ def chunks(server: Server) -> Cost:
         for peer in peers:
             stack.callback(peer.close)
         (run_id,) = prepared(peers[0], path, f"{server.prefix}-chunks", 1)
-        return server.cost(lambda: followed(peers, run_id))
+        follow(peers, run_id)
+        return server.cost(lambda: read_all(peers, run_id))
+
+
+def read_all(peers: list[Peer], run_id: str) -> None:
+    """Start a run and let everybody read it to its end, side by side."""
+    peers[0].send(type="start_run", runId=run_id, input="x")
+    with ThreadPoolExecutor(len(peers)) as readers:
+        list(readers.map(partial(read_to_end, run_id), peers))
+
+
+def read_to_end(run_id: str, peer: Peer) -> None:
+    """A reader that is told that it fell behind goes on where it was."""
+    while (message := peer.until(b"strategy_completed", b"error")).startswith(b'{"type":"error"'):
+        peer.send(type="subscribe", runId=run_id, fromSeq=json.loads(message)["nextSeq"])
 
 
 def followed(peers: list[Peer], run_id: str) -> None:

@@ -57,6 +57,8 @@ class Peer:
         while b"\r\n\r\n" not in self._buffer:
             self._buffer += self.socket.recv(4096)
         self._buffer = self._buffer.partition(b"\r\n\r\n")[2]
+        # Frames before this place have been taken.
+        self._at = 0
 
     def send(self, **message: Any) -> None:
         self.socket.sendall(masked(json.dumps(message).encode()))
@@ -66,7 +68,8 @@ class Peer:
             frame = self._frame()
             if frame is not None:
                 return frame
-            self._buffer += self.socket.recv(1 << 20)
+            self._buffer = self._buffer[self._at :] + self.socket.recv(1 << 16)
+            self._at = 0
 
     def until(self, *kinds: bytes) -> bytes:
         """The next message of one of these types."""
@@ -79,17 +82,17 @@ class Peer:
         self.socket.close()
 
     def _frame(self) -> bytes | None:
-        data = self._buffer
-        if len(data) < 2:
+        data, begin = self._buffer, self._at
+        if len(data) < begin + 2:
             return None
-        size, at = data[1], 2
+        size, at = data[begin + 1], begin + 2
         if size >= 126:
-            at = 4 if size == 126 else 10
-            size = int.from_bytes(data[2:at], "big")
+            at = begin + (4 if size == 126 else 10)
+            size = int.from_bytes(data[begin + 2 : at], "big")
         if len(data) < at + size:
             return None
-        self._buffer = data[at + size :]
-        return data[at : at + size] if data[0] == 0x81 else self._frame()
+        self._at = at + size
+        return data[at : at + size] if data[begin] == 0x81 else self._frame()
 
 
 def masked(payload: bytes) -> bytes:
