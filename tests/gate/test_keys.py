@@ -16,7 +16,7 @@ def test_of_all_256_bytes_only_y_is_a_yes() -> None:
     meanings = {byte: classify(bytes([byte])) for byte in range(256)}
     assert {chr(byte) for byte, key in meanings.items() if key is Key.YES} == {"y", "Y"}
     others = {chr(byte) for byte, key in meanings.items() if key not in (Key.YES, Key.NO)}
-    assert others == {"n", "d", "g", "v", " ", "b", "?"}
+    assert others == {"n", "d", "g", "l", "v", " ", "b", "?"}
     assert all(meanings[ord(key)] is Key.NO for key in "aA\r\n\x1b\x00qV1N")
     assert classify(None) is Key.SILENCE
 

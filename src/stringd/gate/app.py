@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # Enough to answer everyone and to kill what runs; a terminal is not held longer than this.
 DRAIN_SECONDS: Final = 5.0
 _PR_SET_DUMPABLE: Final = 4
+_WELCOME: Final = "Questions appear here: y approves. Enter lists commands, Ctrl-C ends the gate."
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -73,7 +75,10 @@ class _Gate:
         self._ending: signal.Signals | None = None
         self._audit = AuditLog(settings.data_dir / FILE_NAME, self._on_disturbed_log)
         self._console = Console(
-            terminal, _prompt_settings(settings), settings.arming, lambda: len(self._running)
+            terminal,
+            _prompt_settings(settings),
+            settings.arming,
+            lambda: len(self._running),
         )
         self._machines = Machines(
             Hosts(settings.data_dir / HOSTS_FILE),
@@ -97,6 +102,7 @@ class _Gate:
             running=self._running,
             machines=self._machines,
             policy=self._policy,
+            board=self._console.board,
         )
         self._server = Server(listener.socket, self._handler, self._log, self._look_around)
 
@@ -107,6 +113,10 @@ class _Gate:
         self._record("started", started)
         self._policy.rules = self._read_rules()
         self._greet()
+        keys = threading.Thread(
+            target=self._console.watch_keys, args=(self._server.stopping,), daemon=True, name="keys"
+        )
+        keys.start()
         self._server.run()
         self._server.drain(DRAIN_SECONDS)
         self._machines.close()
@@ -230,7 +240,7 @@ class _Gate:
             line(f"Listening on {settings.socket}"),
             line(f"Audit log    {settings.data_dir / FILE_NAME}, {_counted(self._audit.head.seq)}"),
             *self._warnings(),
-            line("Questions appear here: y approves, Ctrl-C ends the gate.", Style.DIM),
+            line(_WELCOME, Style.DIM),
         )
 
     def _warnings(self) -> list[Line]:

@@ -62,6 +62,11 @@ class Arming:
             self._drop(None, now)
             self._note_pressed([classify(press) for press in self._reader.feed(data, now)], now)
 
+    def used_elsewhere(self, data: bytes, now: float) -> None:
+        """Keys went to something else than a question; one that is held down is known as such."""
+        self._drop(None, now)
+        self._note_pressed([classify(press) for press in KeyReader().feed(data, now)], now)
+
     def feed(self, data: bytes, now: float) -> None:
         """Bytes came at this time."""
         if data:

@@ -7,6 +7,8 @@ from enum import Enum, auto
 from typing import Final
 
 from stringd.gate.arming import Arming
+from stringd.gate.board import Board
+from stringd.gate.browse import Browser
 from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line, Style, line
 from stringd.gate.errors import CallerGoneError, StoppingError, TroubleError
@@ -42,6 +44,7 @@ class Around:
     running: Callable[[], int]
     # Set when the window has another size.
     resized: Signal
+    board: Board
 
 
 class Face(Enum):
@@ -121,6 +124,8 @@ class Asking:
                     self._turn_page(1)
                 case Key.BACK:
                     self._turn_page(-1)
+                case Key.LIST:
+                    self._browse()
                 case Key.DETAILS:
                     self._open(Face.QUESTION if self._view is Face.DETAILS else Face.DETAILS)
 
@@ -139,6 +144,16 @@ class Asking:
         else:
             return True
         return False
+
+    def _browse(self) -> None:
+        """Show what waits and runs; the question's time goes on meanwhile."""
+        if self._terminal.is_dumb:
+            self._show("This terminal cannot show the list.")
+            return
+        is_over = lambda: time.monotonic() >= self._deadline  # noqa: E731
+        Browser(self._terminal, self._around.board, self._arming, self._watch.wait, is_over).run()
+        self._terminal.forget_screen()
+        self._show("")
 
     def _open(self, view: Face, message: str | None = None) -> None:
         self._view, self._page = view, 0
@@ -278,7 +293,7 @@ def _keys(columns: int, question: Question) -> str:
     if question.request.is_decision:
         return "y allow  n deny with a note  d deny caller  ? more"[:columns]
     if columns >= _WIDE:
-        return "y run   g grant   n deny with a note   d deny all of this caller   ? details"
+        return "y run   g grant   n deny with a note   d deny this caller   l list   ? details"
     return "y run  n deny+note  d deny caller  ? more"[:columns]
 
 

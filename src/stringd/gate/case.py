@@ -11,8 +11,15 @@ from typing import Final
 
 from stringd import __version__
 from stringd.gate.arguments import changeable_files
-from stringd.gate.attempts import attempt_of, grant_objection, granted_caller, hold_programs
+from stringd.gate.attempts import (
+    attempt_of,
+    gate_is_root,
+    grant_objection,
+    granted_caller,
+    hold_programs,
+)
 from stringd.gate.audit import AuditLog
+from stringd.gate.board import Board
 from stringd.gate.callers import CallerId, Callers
 from stringd.gate.console import CALLER_WENT_AWAY, Approver
 from stringd.gate.decide import Approval, Event, KeyAnswer, State
@@ -33,6 +40,7 @@ from stringd.gate.report import (
     is_large,
     outcome_fields,
     outcome_lines,
+    outcome_text,
     program_fields,
     received_fields,
     recorded_id,
@@ -78,6 +86,7 @@ class Workshop:
     ration: Ration
     columns: Callable[[], int]
     policy: StandingPolicy
+    board: Board
     machines: Machines | None
 
 
@@ -103,9 +112,18 @@ class Case:
         self._asked_at = time.monotonic()
         self._attempt: Attempt | None = None
         self._on_record: dict[str, object] = {}
+        as_root = request.privileged or gate_is_root()
+        self._entry = shop.board.arrived(request, as_root=as_root)
 
     def run(self) -> None:
         """Go the whole way and answer. Raises `CallerGoneError` when nobody is left to answer."""
+        try:
+            self._go()
+        finally:
+            # Whatever happened, it is not open any more.
+            self._shop.board.ended(self._entry, "failed")
+
+    def _go(self) -> None:
         with ExitStack() as turn:
             try:
                 self._receive()
@@ -125,6 +143,7 @@ class Case:
                 return
             if outcome is not None:
                 self._record("finished", outcome_fields(outcome), required=False)
+                self._shop.board.ended(self._entry, outcome_text(outcome), outcome)
                 if self._may_need_terminal:
                     # While we still hold the turn: the lines come before the next question.
                     self._echo(outcome)
@@ -258,7 +277,11 @@ class Case:
             self._approval.advance(Event.END)
             return None
         with self._shop.running.command() as ending:
-            outcome = self._run(self._caller.watch.with_abort(ending))
+            self._shop.board.started(self._entry, ending)
+            try:
+                outcome = self._run(self._caller.watch.with_abort(ending))
+            finally:
+                self._shop.board.stopped(self._entry)
         self._approval.advance(Event.END)
         return outcome
 
@@ -297,6 +320,7 @@ class Case:
     def _answer(self, answer: KeyAnswer, outcome: Outcome | None) -> None:
         if outcome is None:
             status = _STATUSES[self._approval.state]
+            self._shop.board.ended(self._entry, str(status))
             self._caller.reply(
                 Response(
                     self._request.id,
@@ -331,6 +355,7 @@ class Case:
 
     def _end(self, event: Event, why: str) -> None:
         """Nothing more will run for this request; the log says why."""
+        self._shop.board.ended(self._entry, why)
         self._approval.advance(event)
         if self._is_received:
             self._record(_ENDINGS[self._approval.state], {"message": why}, required=False)

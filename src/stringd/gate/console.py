@@ -3,12 +3,14 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Final, Protocol
 
 from stringd.gate.arming import ARMING_SECONDS, Arming
 from stringd.gate.asking import Around, Asking, PromptSettings
+from stringd.gate.board import Board
+from stringd.gate.browse import Browser
 from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line, Style, fitted, line
 from stringd.gate.errors import CallerGoneError, GateError, StoppingError, TroubleError
@@ -16,7 +18,7 @@ from stringd.gate.question import Question
 from stringd.gate.subject import answered_elsewhere, subject
 from stringd.gate.terminal import Terminal
 from stringd.gate.turns import Turns
-from stringd.gate.watch import Signal, Watch
+from stringd.gate.watch import READABLE, Signal, Watch, wait_for
 
 MAX_NOTICES: Final = 1000
 # So long after a question left by itself its successor says that it is another one.
@@ -56,13 +58,16 @@ class Console:
         settings: PromptSettings,
         arming: float = ARMING_SECONDS,
         running: Callable[[], int] = lambda: 0,
+        board: Board | None = None,
     ) -> None:
         self.terminal = terminal
         self._settings = settings
-        self._turns = Turns()
+        self._free = Signal()
+        self._turns = Turns(self._free)
+        self.board = Board() if board is None else board
         self._arming = Arming(arming)
         self._resized = Signal()
-        self._around = Around(lambda: self._turns.waiting, running, self._resized)
+        self._around = Around(lambda: self._turns.waiting, running, self._resized, self.board)
         self._notices: deque[Line] = deque(maxlen=MAX_NOTICES)
         self._notices_lock = threading.Lock()
         self._change: tuple[str, float] = "", 0.0
@@ -108,6 +113,36 @@ class Console:
             verdict = ALLOWED
         self._tell(question, f"{verdict}{held}{note}")
         return answer
+
+    def watch_keys(self, stopping: Signal) -> None:
+        """Open the list whenever Enter is pressed and nothing is asked. Until `stopping` is set."""
+        terminal = self.terminal
+        if terminal is None or terminal.is_dumb:
+            return
+        while not stopping.is_set:
+            wait_for([self._free, stopping])
+            wait_for([terminal.keys, stopping])
+            with self._turns.borrow() as wanted:
+                if wanted is not None and not stopping.is_set:
+                    self._browse(terminal, wanted, stopping)
+            self._show_what_waited()
+
+    def _browse(self, terminal: Terminal, wanted: Signal, stopping: Signal) -> None:
+        def wait(keys: Mapping[int, int], seconds: float) -> Mapping[int, int]:
+            ready = wait_for([*keys, wanted, stopping], seconds)
+            return {key: READABLE for key in keys if key in ready}
+
+        is_over = lambda: wanted.is_set or stopping.is_set  # noqa: E731
+        try:
+            with terminal.raw() as typed:
+                self._arming.typed_ahead(typed, time.monotonic())
+                Browser(terminal, self.board, self._arming, wait, is_over).run()
+        except TroubleError:
+            # In the background, or gone: whoever looks around notices, and we look again later.
+            wait_for([wanted, stopping], _CHANGE_SECONDS)
+
+    def _show_what_waited(self) -> None:
+        self._turns.when_free(self._show_notices)
 
     def lend(self, group: int) -> AbstractContextManager[None]:
         return nullcontext() if self.terminal is None else self.terminal.lent_to(group)

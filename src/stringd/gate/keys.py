@@ -24,6 +24,7 @@ class Key(Enum):
     NOTE = auto()
     DENY_CALLER = auto()
     GRANT = auto()
+    LIST = auto()
     NEXT = auto()
     BACK = auto()
     DETAILS = auto()
@@ -33,7 +34,7 @@ class Key(Enum):
 
 
 # They only move what is read, so they need no silence before them and decide nothing.
-MOVING: Final = frozenset({Key.NEXT, Key.BACK, Key.DETAILS, Key.NOTHING})
+MOVING: Final = frozenset({Key.NEXT, Key.BACK, Key.DETAILS, Key.LIST, Key.NOTHING})
 
 # Held down they might say yes to what comes next.
 ALLOWING: Final = frozenset({Key.YES, Key.GRANT})
@@ -44,6 +45,7 @@ _KEYS: Final = {
     b"n": Key.NOTE,
     b"d": Key.DENY_CALLER,
     b"g": Key.GRANT,
+    b"l": Key.LIST,
     b"v": Key.NEXT,
     b" ": Key.NEXT,
     b"\x1b[B": Key.NEXT,

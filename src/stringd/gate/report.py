@@ -110,11 +110,16 @@ def outcome_fields(outcome: Outcome) -> dict[str, object]:
     }
 
 
+def outcome_text(outcome: Outcome) -> str:
+    """The exit code, or those of each stage."""
+    codes = [code if code >= 0 else -1 for code in outcome.codes]
+    return f"exit {codes[0]}" if len(codes) == 1 else f"exit {codes}"
+
+
 def outcome_lines(request: ValidatedRequest, outcome: Outcome, columns: int) -> Iterator[Line]:
     """The echo of a result: exit codes and the command, then the first lines of each stream."""
-    codes = [code if code >= 0 else -1 for code in outcome.codes]
-    text = f"exit {codes[0]}" if len(codes) == 1 else f"exit {codes}"
-    style = Style.BOLD if codes[-1] != 0 else Style.DIM
+    text = outcome_text(outcome)
+    style = Style.BOLD if outcome.codes[-1] != 0 else Style.DIM
     signals = [f"  stage {i}: signal {-code}" for i, code in enumerate(outcome.codes) if code < 0]
     row = f"{text}{''.join(signals)}  {_duration(outcome.duration_ms)}  "
     yield line(_labelled(row, request, columns), style)

@@ -15,6 +15,7 @@ from typing import Final
 
 from stringd import __version__
 from stringd.gate.audit import AuditLog
+from stringd.gate.board import Board
 from stringd.gate.callers import CallerId, Callers, agent_of, caller_of, program_of
 from stringd.gate.case import Case, GateCaller, Reply, Workshop, error_response
 from stringd.gate.console import Approver
@@ -63,6 +64,7 @@ class RequestHandler:
         machines: Machines | None = None,
         identify: Callable[[int, int], CallerId] = caller_of,
         policy: StandingPolicy | None = None,
+        board: Board | None = None,
     ) -> None:
         self.places = Callers()
         self._shop = Workshop(
@@ -76,6 +78,7 @@ class RequestHandler:
             Ration(),
             columns,
             StandingPolicy() if policy is None else policy,
+            Board() if board is None else board,
             machines,
         )
         self._approver = approver

@@ -3,7 +3,7 @@
 import os
 import select
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -88,3 +88,12 @@ class Watch:
             raise CallerGoneError
         happened.pop(self._stopping.fileno(), None)
         return happened
+
+
+def wait_for(wanted: Iterable[int | Signal], seconds: float | None = None) -> set[int]:
+    """Wait for any of these to be readable or gone; which, empty after the time."""
+    poll = select.poll()
+    for each in wanted:
+        poll.register(each if isinstance(each, int) else each.fileno(), READABLE)
+    limit = None if seconds is None else max(0, round(seconds * 1000 + 0.5))
+    return {descriptor for descriptor, _ in poll.poll(limit)}
