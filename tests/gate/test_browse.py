@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stringd.gate.arming import Arming
 from stringd.gate.board import MAX_ENDED, MAX_KEPT, Board, BoardEntry, Phase
-from stringd.gate.browse_view import OutputPlace, OutputView, list_pages
+from stringd.gate.browse_view import OutputPlace, OutputPages, list_pages
 from stringd.gate.capture import Capture
 from stringd.gate.display import paint, render
 from stringd.gate.keys import Key
@@ -74,7 +74,7 @@ def test_a_page_of_the_list_has_a_digit_for_each() -> None:
     assert list_pages([], Size(80, 24)) == [[]]
 
 
-def read_all(view: OutputView, size: Size) -> list[str]:
+def read_all(view: OutputPages, size: Size) -> list[str]:
     """Every row of output, page by page."""
     rows: list[str] = []
     place: OutputPlace | None = OutputPlace()
@@ -87,7 +87,7 @@ def read_all(view: OutputView, size: Size) -> list[str]:
 
 @given(st.binary(max_size=600) | st.text(max_size=300).map(str.encode), st.integers(12, 40))
 def test_no_byte_of_the_output_is_left_out_or_shown_twice(data: bytes, columns: int) -> None:
-    view = OutputView((), (("stdout", data),) if data else ())
+    view = OutputPages((), (("stdout", data),) if data else ())
     rows = read_all(view, Size(columns, 10))
     shown = "".join(row.removeprefix("│ ") for row in rows if not row.startswith("== stdout"))
     text = data.decode("utf-8", "surrogateescape")
@@ -100,7 +100,7 @@ def test_streams_are_headed_and_follow_each_other() -> None:
     board = Board()
     done = entry(board, "a")
     board.ended(done, "exit 0", outcome(b"one\ntwo\n", b"oops\n"))
-    view = OutputView.of(done, board, 80)
+    view = OutputPages.of(done, board, 80)
     assert read_all(view, Size(80, 24)) == [
         "== stdout ==",
         "│ one",
@@ -178,6 +178,8 @@ def test_a_command_is_ended_from_the_list(listed: RunningGate) -> None:
     assert reply["message"] == "command ended by the person at the terminal"
     terminal.type("q")
     terminal.type("q")
+    # Said once the list is closed; what is typed before that is not kept.
+    terminal.wait_for("error: command ended by the person")
 
 
 def test_a_question_takes_the_screen_from_the_list(listed: RunningGate) -> None:

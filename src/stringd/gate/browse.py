@@ -7,7 +7,7 @@ from typing import Final
 
 from stringd.gate.arming import Arming
 from stringd.gate.board import Board, BoardEntry
-from stringd.gate.browse_view import OutputPlace, OutputView, list_pages, list_rows
+from stringd.gate.browse_view import OutputPlace, OutputPages, list_pages, list_rows
 from stringd.gate.display import Line, Style, line
 from stringd.gate.keys import KeyReader
 from stringd.gate.terminal import Terminal
@@ -68,7 +68,7 @@ class Browser:
         self._page = 0
         self._on_page: list[BoardEntry] = []
         self._opened: BoardEntry | None = None
-        self._output: OutputView | None = None
+        self._output: OutputPages | None = None
         # Where the pages that were read begin, the one on the screen last.
         self._places = [OutputPlace()]
         self._next: OutputPlace | None = None
@@ -158,7 +158,7 @@ class Browser:
     def _entry(self, entry: BoardEntry) -> list[Line]:
         size = self._size
         if self._output is None or entry.ending is not None or not self._output.streams:
-            self._output = OutputView.of(entry, self._board, size.columns)
+            self._output = OutputPages.of(entry, self._board, size.columns)
         rows, self._next = self._output.page(self._places[-1], size)
         more = "Space reads on" if self._next is not None else "the end"
         ends = "   x ends it" if entry.ending is not None else ""

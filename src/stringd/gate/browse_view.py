@@ -64,14 +64,14 @@ class OutputPlace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class OutputView:
+class OutputPages:
     """An entry with all of its output, which is read a page at a time."""
 
     head: tuple[Line, ...]
     streams: tuple[tuple[str, bytes], ...]
 
     @classmethod
-    def of(cls, entry: BoardEntry, board: Board, columns: int) -> "OutputView":
+    def of(cls, entry: BoardEntry, board: Board, columns: int) -> "OutputPages":
         session = clipped(entry.session, MAX_NAME) or "(unnamed)"
         head = [
             line(HEADER[:columns], Style.BOLD),
