@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stringd.gate.arming import Arming
 from stringd.gate.board import MAX_ENDED, MAX_KEPT, Board, BoardEntry, Phase
-from stringd.gate.browse_view import OutputPlace, OutputPages, list_pages
+from stringd.gate.browse_view import OutputPages, OutputPlace, list_pages
 from stringd.gate.capture import Capture
 from stringd.gate.display import paint, render
 from stringd.gate.keys import Key

@@ -7,7 +7,7 @@ from typing import Final
 
 from stringd.gate.arming import Arming
 from stringd.gate.board import Board, BoardEntry
-from stringd.gate.browse_view import OutputPlace, OutputPages, list_pages, list_rows
+from stringd.gate.browse_view import OutputPages, OutputPlace, list_pages, list_rows
 from stringd.gate.display import Line, Style, line
 from stringd.gate.keys import KeyReader
 from stringd.gate.terminal import Terminal
