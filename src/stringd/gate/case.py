@@ -259,6 +259,7 @@ class Case:
             changeable_files(request.pipeline, programs, as_root=request.privileged),
             plain,
             grant_objection(self._attempt) or self._shop.policy.says_ask(self._attempt),
+            home="/root" if request.privileged else account()[1],
         )
 
     def _execute(self, answer: KeyAnswer) -> Outcome | None:

@@ -32,6 +32,7 @@ from stringd.gate.display import (
     render,
     width_of,
 )
+from stringd.gate.hints import hints
 from stringd.gate.program import Route, ShownProgram
 from stringd.gate.subject import permission_lines
 from stringd.gate.trust import Weakness
@@ -89,6 +90,8 @@ class Question:
     env: Mapping[str, str] = field(default_factory=dict)
     # Why it cannot be granted for a while; empty if it can.
     no_grant: str = ""
+    # Where the account lives that it will run as.
+    home: str = ""
     # The way to the machine it runs on, if that is another one.
     route: Route | None = None
 
@@ -270,6 +273,9 @@ def body_lines(question: Question, columns: int) -> Iterator[Line]:
     yield from _command_lines(question, columns)
     yield from _cautions(question, columns)
     yield from _place_lines(question, columns)
+    if risks := hints(request.pipeline, question.programs, request.env, question.home):
+        text = fitted(f"Risk:    {', '.join(risks)}", columns)
+        yield line(text, Style.BOLD)
     yield from labelled("Runs:    ", _how_it_runs(question), columns)
 
 

@@ -22,6 +22,7 @@ from stringd.gate.console import Approver
 from stringd.gate.display import Style, clipped, line
 from stringd.gate.errors import BusyError, RefusalError
 from stringd.gate.execute import Executor
+from stringd.gate.hints import split_form
 from stringd.gate.inquiry import explain_response, grants_response, revoke
 from stringd.gate.machines import Machines
 from stringd.gate.peers import executable_of
@@ -31,6 +32,7 @@ from stringd.gate.question import MAX_NAME, MAX_REASON, AskingPeer
 from stringd.gate.refusals import Ration, RefusalRecords
 from stringd.gate.replay import MAX_CONTROL_IDS, ReplayMemory
 from stringd.gate.report import log_line
+from stringd.gate.resolve import resolve
 from stringd.gate.running import RunningCommands
 from stringd.gate.sudo import find_sudo
 from stringd.gate.validate import ASKED, ValidatedRequest
@@ -188,6 +190,7 @@ class RequestHandler:
         self._stop()
 
     def _handle_exec(self, request: ValidatedRequest, caller: GateCaller) -> None:
+        _refuse_single_words(request)
         who = self._identify(caller.peer.pid, caller.peer.uid)
         if who.pid != caller.peer.pid:
             origin = f"{executable_of(who.pid)} (pid {who.pid})"
@@ -205,6 +208,21 @@ class RequestHandler:
                 Case(request, caller, who, self._shop, programs).run()
         finally:
             free()
+
+
+def _refuse_single_words(request: ValidatedRequest) -> None:
+    """Refuse a command that was sent as one word: nobody has to be asked to see that it fails."""
+    if request.is_remote or request.is_decision:
+        return
+    for index, stage in enumerate(request.pipeline):
+        word = stage[0]
+        if len(stage) > 1 or not any(map(str.isspace, word.strip())):
+            continue
+        if resolve(word, as_root=request.privileged).path is None:
+            raise RefusalError(
+                f"pipeline[{index}] is one word with blanks, and no program has that name; there "
+                f"is no shell here: send its words apart, {split_form(request.pipeline, index)}"
+            )
 
 
 def _after(first: Callable[[], None], reply: Reply) -> Reply:

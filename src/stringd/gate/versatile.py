@@ -15,6 +15,11 @@ def runs_its_input(program: str) -> bool:
     return _listed(program, _WRAPPERS)
 
 
+def is_shell(program: str) -> bool:
+    """Whether a program is a shell."""
+    return _listed(program, _SHELLS)
+
+
 def needs_exact_words(program: str) -> bool:
     """Whether a word of a program can make it run, read or write anything else."""
     return _listed(program, _WRAPPERS) or _listed(program, _VERSATILE)
@@ -31,6 +36,7 @@ def _split(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_SHELLS: Final = _split("sh bash rbash dash zsh ksh mksh ash fish tcsh csh pwsh")
 _WRAPPERS: Final = _split(
     """sh bash rbash dash zsh ksh mksh ash fish tcsh csh pwsh busybox toybox env nice ionice nohup
     timeout xargs parallel setsid stdbuf time watch sudo sudoedit doas su runuser pkexec systemd
