@@ -18,6 +18,8 @@ ALLOWED: Final = (
     "sshd is not installed",
     # It comes from npm, and only for the long tests.
     "Claude Code could not be installed",
+    "claude could not be installed",
+    "codex could not be installed",
     # Kernels and file systems differ, and CI does not choose them.
     "this kernel has no such protocol",
     "this file system keeps no attributes",
