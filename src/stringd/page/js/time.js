@@ -1,5 +1,5 @@
 /** Times as people say them, kept current by one clock for the whole page. */
-import { html, signal } from "./html.js";
+import { computed, html, signal, useMemo } from "./html.js";
 
 /** Milliseconds now; ticks once a second while anything is shown by it. */
 export const now = signal(Date.now());
@@ -37,6 +37,8 @@ export function took(ms) {
 /** How long ago something was, with the exact time at hand. @param {{ at: string }} props */
 export function Age({ at }) {
   const then = Date.parse(at);
+  // Drawn again when its words change, not with every second.
+  const words = useMemo(() => computed(() => span(now.value - then)), [then]);
   if (Number.isNaN(then)) return null;
-  return html`<time datetime=${at} title=${new Date(then).toLocaleString()}>${span(now.value - then)}</time>`;
+  return html`<time datetime=${at} title=${new Date(then).toLocaleString()}>${words.value}</time>`;
 }

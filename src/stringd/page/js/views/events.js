@@ -130,7 +130,7 @@ function List({ rows }) {
     ${rows.slice(first, last).map((event, index) => {
       const [mark, word] = state(event);
       return html`<div key=${event.id} role="row" aria-rowindex=${first + index + 1} class=${`event${event.id === current.value ? " chosen" : ""}`} onClick=${() => (current.value = event.id)}>
-        <span role="gridcell"><time>${event.ts.slice(11, 23)}</time></span><span role="gridcell" class=${mark === "failed" ? "bad" : mark === "waits" ? "you" : ""}><${Mark} of=${mark} /> ${word}</span><span role="gridcell" class="cut">${event.kind}</span><span role="gridcell" class="cut">${shown(who(event))}</span><span role="gridcell" class="cut mono">${what(event)}</span><span role="gridcell" class="figure">${event.ms ? took(event.ms) : ""}</span></div>`;
+        <span role="gridcell"><time>${event.ts.slice(11, 19)}<span class="fine">${event.ts.slice(19, 23)}</span></time></span><span role="gridcell" class=${mark === "failed" ? "bad" : mark === "waits" ? "you" : ""}><${Mark} of=${mark} /> ${word}</span><span role="gridcell" class="cut">${event.kind}</span><span role="gridcell" class="cut">${shown(who(event))}</span><span role="gridcell" class="cut mono">${what(event)}</span><span role="gridcell" class="figure">${event.ms ? took(event.ms) : ""}</span></div>`;
     })}
     <svg class="space" width="1" height=${(rows.length - last) * ROW} aria-hidden="true"></svg></div>`;
 }

@@ -75,19 +75,22 @@ function Empty({ filtered }) {
 
 /** @param {{ runs: any[] }} props */
 function Table({ runs }) {
-  return html`<table class="table"><thead><tr><th class="wide"><span class="only-read">compare</span></th><th>state</th><th>run</th><th class="wide">folder</th><th class="wide">last</th><th class="figure">took</th><th class="figure">began</th></tr></thead>
-    <tbody>${runs.map((run) => {
-      const asked = promptsOf(run.runId);
-      const [mark, word] = runState(run.status, asked.length > 0);
-      const end = run.completedAt ? Date.parse(run.completedAt) : now.value;
-      return html`<tr key=${run.runId} onClick=${() => go(to("run", run.runId))}>
-        <td class="wide"><input class="check" type="checkbox" aria-label=${`Compare ${shortId(run.runId)}`} checked=${ticked.value.includes(run.runId)} onClick=${(/** @type {Event} */ e) => e.stopPropagation()} onChange=${() => tick(run.runId)} /></td>
-        <td class="state"><${Mark} of=${mark} /> <span class=${mark === "failed" ? "bad" : mark === "waits" ? "you" : ""}>${word}</span></td>
-        <td class="cut"><a href=${to("run", run.runId)}>${shown(run.strategyName)}</a> <span class="quiet">${shortId(run.runId)}</span></td>
-        <td class="wide mono cut">${shown(run.cwd ?? "").replace(/^.*(?=\/[^/]+\/[^/]+$)/, "…")}</td>
-        <td class="wide cut quiet">${run.damage ? html`<span class="bad">${shown(run.damage)}</span>` : firstLine(run.error || run.result || run.step || "")}</td>
-        <td class="figure">${clock(end - Date.parse(run.startedAt))}</td><td class="figure"><${Age} at=${run.startedAt} /></td></tr>`;
-    })}</tbody></table>`;
+  return html`<table class="table runs-table"><thead><tr><th class="wide"><span class="only-read">compare</span></th><th>state</th><th>run</th><th class="wide">folder</th><th class="wide">last</th><th class="figure">took</th><th class="figure">began</th></tr></thead>
+    <tbody>${runs.map((run) => html`<${RunTr} key=${run.runId} run=${run} ticked=${ticked.value.includes(run.runId)} />`)}</tbody></table>`;
+}
+
+/** Drawn again only when its run changed. @param {{ run: any, ticked: boolean }} props */
+function RunTr({ run, ticked: chosen }) {
+  const asked = promptsOf(run.runId);
+  const [mark, word] = runState(run.status, asked.length > 0);
+  const end = run.completedAt ? Date.parse(run.completedAt) : now.value;
+  return html`<tr onClick=${() => go(to("run", run.runId))}>
+    <td class="wide"><input class="check" type="checkbox" aria-label=${`Compare ${shortId(run.runId)}`} checked=${chosen} onClick=${(/** @type {Event} */ e) => e.stopPropagation()} onChange=${() => tick(run.runId)} /></td>
+    <td class="state"><${Mark} of=${mark} /> <span class=${mark === "failed" ? "bad" : mark === "waits" ? "you" : ""}>${word}</span></td>
+    <td class="cut"><a href=${to("run", run.runId)}>${shown(run.strategyName)}</a> <span class="quiet">${shortId(run.runId)}</span></td>
+    <td class="wide mono cut">${shown(run.cwd ?? "").replace(/^.*(?=\/[^/]+\/[^/]+$)/, "…")}</td>
+    <td class="wide cut quiet">${run.damage ? html`<span class="bad">${shown(run.damage)}</span>` : firstLine(run.error || run.result || run.step || "")}</td>
+    <td class="figure">${clock(end - Date.parse(run.startedAt))}</td><td class="figure"><${Age} at=${run.startedAt} /></td></tr>`;
 }
 
 function Start() {

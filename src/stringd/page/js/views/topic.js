@@ -33,6 +33,9 @@ function NotOpen({ user, topic, refresh }) {
     <ul><li><button class="button yes" onClick=${open}>Open it</button></li><li><a class="button" href=${to("topics")}>All topics</a></li></ul>${failed && html`<p class="bad" role="alert">${shown(failed)}</p>`}</div></section>`;
 }
 
+/** What the page itself asks to show a text is nobody's command. @param {any} event */
+const ofPage = (event) => /^Mozilla\//.test(event.client) && ["/source", "/refresh"].includes(event.command);
+
 /** Two clocks of one machine, and the way between them. */
 const SLACK_MS = 500;
 
@@ -42,7 +45,7 @@ function useCommands(user, topic, refresh) {
   const told = events.value;
   const entries = useMemo(() => {
     const unheard = [...own];
-    const others = told.filter((each) => each.kind === "topic.done" && each.user === user && each.topic === topic).slice(-30).map(heard).filter((each) => {
+    const others = told.filter((each) => each.kind === "topic.done" && each.user === user && each.topic === topic && !ofPage(each)).slice(-30).map(heard).filter((each) => {
       const mine = /^Mozilla\//.test(each.by) ? unheard.findIndex((mine) => each.at >= mine.at - SLACK_MS && mine.command.startsWith(each.command.replace(/(\.\.\.|…)$/, "").trim())) : -1;
       if (mine >= 0) unheard.splice(mine, 1);
       return mine < 0;

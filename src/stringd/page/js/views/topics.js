@@ -21,7 +21,7 @@ export const topicsKeys = /** @type {[string, string][]} */ ([["f", "filter"], [
 /** The keys of one topic. @returns {[string, string][]} */
 export const topicKeys = () => path.value[2]?.startsWith("bash:")
   ? [["i", "type"], ["Ctrl ]", "leave terminal"], ["Ctrl C", "interrupt"], ["?", "keys"]]
-  : [["`", "console"], ["a", "actions"], ["b", "back"], ["j k", "block"], ["?", "keys"]];
+  : [["`", "console"], ["a", "actions"], ["e", "edit"], ["b", "back"], ["j k", "block"], ["?", "keys"]];
 
 export function Topics() {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
@@ -49,16 +49,19 @@ function Empty({ filtered }) {
 /** @param {{ topics: any[] }} props */
 function Table({ topics: mine }) {
   return html`<table class="table topics-table"><thead><tr><th>topic</th><th class="wide">shows</th><th>last</th><th>state</th><th class="figure">when</th></tr></thead>
-    <tbody>${mine.map((topic) => {
-      const [mark, word] = topicState(topic);
-      const last = topic.running?.at(-1) ?? topic.last;
-      return html`<tr key=${topic.topic} onClick=${() => go(to("topic", topic.user, topic.topic))}>
-        <td><a class="mono" href=${to("topic", topic.user, topic.topic)}>${shown(topic.topic)}</a></td>
-        <td class="wide cut">${shown(topic.title || topic.detail.replace(/^(current|cwd): /, ""))}</td>
-        <td class="mono cut">${last ? firstLine(last.command) : ""}</td>
-        <td class="state"><${Mark} of=${mark} /> <span class=${mark === "failed" ? "bad" : ""}>${word || "idle"}${mark === "failed" && topic.last.code ? html` <span class="quiet">${shown(topic.last.code)}</span>` : ""}</span></td>
-        <td class="figure">${topic.last?.ts ? html`<${Age} at=${topic.last.ts} />` : ""}</td></tr>`;
-    })}</tbody></table>`;
+    <tbody>${mine.map((topic) => html`<${TopicTr} key=${topic.topic} topic=${topic} />`)}</tbody></table>`;
+}
+
+/** Drawn again only when its topic changed. @param {{ topic: any }} props */
+function TopicTr({ topic }) {
+  const [mark, word] = topicState(topic);
+  const last = topic.running?.at(-1) ?? topic.last;
+  return html`<tr onClick=${() => go(to("topic", topic.user, topic.topic))}>
+    <td><a class="mono" href=${to("topic", topic.user, topic.topic)}>${shown(topic.topic)}</a></td>
+    <td class="wide cut">${shown(topic.title || topic.detail.replace(/^(current|cwd): /, ""))}</td>
+    <td class="mono cut">${last ? firstLine(last.command) : ""}</td>
+    <td class="state"><${Mark} of=${mark} /> <span class=${mark === "failed" ? "bad" : ""}>${word || "idle"}${mark === "failed" && topic.last.code ? html` <span class="quiet">${shown(topic.last.code)}</span>` : ""}</span></td>
+    <td class="figure">${topic.last?.ts ? html`<${Age} at=${topic.last.ts} />` : ""}</td></tr>`;
 }
 
 /** Open a topic by its name, of a user there is. */
