@@ -75,7 +75,7 @@ def test_a_run_that_does_not_exist_is_said_to_be_missing(
 
 def test_a_run_is_started_from_the_form(page: Page, filled: World) -> None:
     page.goto(f"{filled.address}runs")
-    expect(page.get_by_label("Strategy")).to_contain_text("hello")
+    expect(page.locator(".start select")).to_contain_text("hello")
     page.get_by_role("button", name="Start", exact=True).click()
     page.wait_for_url("**/ui/run/**")
     expect(page.locator(".run-head")).to_contain_text("ello")

@@ -6,7 +6,7 @@ import { Toast } from "./parts/notice.js";
 import { Overlays } from "./parts/palette.js";
 import { wanted } from "./prompts.js";
 import { path, to } from "./route.js";
-import { Compare, compareKeys } from "./views/compare.js";
+import { compareKeys } from "./comparing.js";
 import { Events, eventsKeys } from "./views/events.js";
 import { Gate, gateKeys } from "./views/gate.js";
 import { Health, healthKeys } from "./views/health.js";
@@ -38,7 +38,7 @@ const VIEWS = {
   events: { name: "Events", view: Events, keys: eventsKeys },
   health: { name: "Health", view: Health, keys: healthKeys },
   gate: { name: "Gate", view: Gate, keys: gateKeys },
-  compare: { name: "Compare", view: Compare, keys: compareKeys },
+  compare: { name: "Compare", view: later(() => import("./views/compare.js").then((found) => found.Compare)), keys: compareKeys },
   run: { name: "Run", view: Run, keys: runKeys },
 };
 

@@ -1,5 +1,6 @@
 /** Two runs side by side: steps, time and tokens, then what each said. */
 import { html, useEffect, useState } from "../html.js";
+import { comparing } from "../comparing.js";
 import { offer } from "../keys.js";
 import { Diff } from "../parts/diff.js";
 import { diffLines } from "../line_diff.js";
@@ -14,11 +15,6 @@ import { Age, clock, now, took } from "../time.js";
 
 /** @typedef {import("../run_model.js").RunModel} RunModel */
 /** @typedef {{ name: string, time: number | null, tokens: number, state: string }} StepSum */
-
-export const compareKeys = /** @type {[string, string][]} */ ([["j k", "step"], ["s", "swap"], ["?", "keys"]]);
-
-/** The address that compares two runs. @param {string} a @param {string} b */
-export const comparing = (a, b) => `${to("compare")}?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`;
 
 /** Steps by name, in the order they were first taken; rounds of one step are one row. @param {RunModel} model @returns {Map<string, StepSum>} */
 function stepsOf(model) {

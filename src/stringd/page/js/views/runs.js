@@ -5,7 +5,7 @@ import { Mark, runState } from "../parts/mark.js";
 import { promptsOf } from "../parts/rows.js";
 import { go, query, setQuery, to } from "../route.js";
 import { ask, tell } from "../runs_socket.js";
-import { comparing } from "./compare.js";
+import { comparing } from "../comparing.js";
 import { firstLine, shortId, shown } from "../text.js";
 import { Age, clock, now } from "../time.js";
 
