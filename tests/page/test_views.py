@@ -50,6 +50,7 @@ def test_a_run_is_forked_after_a_step(page: Page, filled: World) -> None:
     form.get_by_role("combobox").select_option("b")
     form.get_by_role("button", name="Fork").click()
     page.wait_for_url(lambda address: not address.endswith("run/whole"))
+    expect(page.locator(".entry.segment").first).to_contain_text('Forked from whole after step "b"')
     expect(page.locator(".entry.result")).to_contain_text("c of b of a of it")
     fork = filled.timeline(page.url.rpartition("/")[2])
     assert fork.count('"type":"agent_call"') == 3

@@ -197,7 +197,9 @@ export class RunModel {
       if (agent.state !== "next") agent.state = agent.state === "done" ? "done" : status === "completed" ? "done" : status === "error" ? "failed" : "stopped";
     }
     for (const step of this.steps) if (step.to === null) Object.assign(step, { to: at, state: status === "error" ? "failed" : "stopped" });
-    this.#add({ at, agent: "", kind: status === "completed" ? "result" : "error", text: result || error });
+    // A fork was not stopped by anybody: it begins there.
+    const forked = /^CANCELLED: (Forked from .* after step ".*"\.)/s.exec(error)?.[1];
+    this.#add(forked ? { at, agent: "", kind: "segment", text: forked } : { at, agent: "", kind: status === "completed" ? "result" : "error", text: result || error });
   }
 }
 
