@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from stringd.net import mcp_connection, mcp_stdio
+from stringd.net import line_process, mcp_connection
 from stringd.net.mcp_client import (
     McpAnswerError,
     McpCallError,
@@ -135,7 +135,7 @@ async def test_a_server_that_never_said_anything_is_not_waited_for(
 ) -> None:
     # Neither the time to start nor the time to end by itself is over within the test.
     monkeypatch.setattr(mcp_connection, "START_SECONDS", 10 * WAIT_SECONDS)
-    monkeypatch.setattr(mcp_stdio, "GRACE_SECONDS", 10 * WAIT_SECONDS)
+    monkeypatch.setattr(line_process, "GRACE_SECONDS", 10 * WAIT_SECONDS)
     servers = McpServers[str]()
     await servers.use("speaks", MORTAL, calling("number"), WAIT_SECONDS)
     mute = MORTAL._replace(command=("sh", "-c", "trap '' TERM; echo up >&2; sleep 1000"))

@@ -57,7 +57,7 @@ async def test_a_server_that_floods_is_ended_and_started_again(kind: str) -> Non
 
 async def test_whoever_waits_for_an_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     client = McpClient(FLOODING)
-    monkeypatch.setattr("stringd.net.mcp_stdio.MAX_MESSAGE_BYTES", 100_000)
+    monkeypatch.setattr("stringd.net.line_process.MAX_MESSAGE_BYTES", 100_000)
     await client.ask(calling("flood", kind="printed"), WAIT_SECONDS)
     with pytest.raises(McpFloodError, match="sent a message larger than"):
         await ask_for_ever(client)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stringd.net import mcp_connection, mcp_stdio
+from stringd.net import line_process, mcp_connection
 from stringd.runs.mcp import connection, servers
 from tests.net import mortal_server
 from tests.requirements import proves
@@ -309,7 +309,7 @@ async def test_stopping_does_not_wait_for_a_server_that_never_answers(
     for module, limit in (
         (mcp_connection, "START_SECONDS"),
         (connection, "START_SECONDS"),
-        (mcp_stdio, "GRACE_SECONDS"),
+        (line_process, "GRACE_SECONDS"),
         (servers, "_CLOSE_SECONDS"),
     ):
         monkeypatch.setattr(module, limit, 10 * WAIT_SECONDS)

@@ -1,0 +1,131 @@
+"""A child process that is spoken to in lines, on its standard input and output.
+
+No more is read than it may send, and what it prints takes nobody's time.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from stringd.net.mcp_budget import MAX_MESSAGE_BYTES, too_large
+from stringd.system.processes.child import ChildProcess, spawn_child
+
+READ_BYTES: Final = 64 * 1024
+GRACE_SECONDS: Final = 2.0
+"""How long a process may take to end by itself, and then after it was asked to."""
+MUTE_GRACE_SECONDS: Final = 1.0
+"""How long one that never said anything may take after it was asked to end, which is at once."""
+PRINTED_PAUSE: Final = 0.01
+"""Between two reads of what a process prints, so that printing takes nobody's time."""
+
+
+class LineProcess:
+    """A child and our ends of its pipes. `spoke` is set once it has said a whole line."""
+
+    def __init__(
+        self,
+        child: ChildProcess,
+        stdin: asyncio.StreamWriter,
+        stdout: asyncio.StreamReader,
+        stderr: asyncio.StreamReader,
+        pipes: tuple[asyncio.BaseTransport, ...],
+    ) -> None:
+        self.child = child
+        self.stdout = stdout
+        self.spoke = asyncio.Event()
+        self._stdin = stdin
+        self._stderr = stderr
+        self._pipes = pipes
+
+    async def send(self, line: bytes) -> None:
+        """Send one line. Raises `OSError`."""
+        self._stdin.write(line + b"\n")
+        await self._stdin.drain()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """What it says, line by line. Raises `FloodError`, `OSError`."""
+        begun = bytearray()
+        while data := await self.stdout.read(READ_BYTES):
+            *whole, rest = data.split(b"\n")
+            for line in whole:
+                self.spoke.set()
+                yield bytes(begun) + line
+                begun.clear()
+            begun += rest
+            if len(begun) > MAX_MESSAGE_BYTES:
+                raise too_large()
+
+    async def print_to(self, printed: Callable[[bytes], None]) -> None:
+        """Hand over what it writes to its standard error, until that ends."""
+        with suppress(OSError):
+            while data := await self._stderr.read(READ_BYTES):
+                printed(data)
+                await asyncio.sleep(PRINTED_PAUSE)
+
+    async def end(self) -> None:
+        """Let it end by itself, then ask it to, then end it with everything it started."""
+        try:
+            self._stdin.close()
+            spoke = self.spoke.is_set()
+            if not spoke or not await self._ended(GRACE_SECONDS):
+                self._signal(signal.SIGTERM)
+                await self._ended(GRACE_SECONDS if spoke else MUTE_GRACE_SECONDS)
+        finally:
+            self._signal(signal.SIGKILL)
+            await self.child.exited
+
+    def close(self) -> None:
+        """Close our ends of its pipes."""
+        for pipe in self._pipes:
+            pipe.close()
+
+    async def _ended(self, seconds: float) -> bool:
+        await asyncio.wait({self.child.exited}, timeout=seconds)
+        return self.child.exited.done()
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Reach the whole group, also when its leader has ended."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.child.pid, number)
+
+
+async def start_line_process(
+    command: Sequence[str], environment: Mapping[str, str], cwd: str | None
+) -> LineProcess:
+    """Raises `OSError`, or `ValueError` for text no program can take."""
+    theirs_in, stdin = os.pipe()
+    stdout, theirs_out = os.pipe()
+    stderr, theirs_err = os.pipe()
+    try:
+        child = spawn_child(
+            command,
+            environment=environment,
+            cwd=cwd or os.getcwd(),  # noqa: PTH109
+            files=(theirs_in, theirs_out, theirs_err),
+        )
+    except BaseException:
+        for descriptor in (stdin, stdout, stderr):
+            os.close(descriptor)
+        raise
+    finally:
+        for descriptor in (theirs_in, theirs_out, theirs_err):
+            os.close(descriptor)
+    loop = asyncio.get_running_loop()
+    said, said_pipe = await _reader(stdout)
+    printed, printed_pipe = await _reader(stderr)
+    pipe, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(stdin, "wb", 0)
+    )
+    writer = asyncio.StreamWriter(pipe, protocol, None, loop)
+    return LineProcess(child, writer, said, printed, (pipe, said_pipe, printed_pipe))
+
+
+async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+    reader = asyncio.StreamReader(limit=READ_BYTES)
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+    )
+    return reader, pipe
