@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from stringd.runs.errors import StrategyFileError
 from stringd.runs.mcp.definitions import MAX_PROGRAM_BYTES, ServerDefinition
 from stringd.runs.mcp.programs import programs_of
+from stringd.runs.strategy.acp_commands import ACP_COMMANDS
 from stringd.runs.strategy.files import PROJECT_FOLDERS, StrategyFiles
 from stringd.runs.strategy.load import prompt_files
 from stringd.runs.strategy.project import MANIFEST_NAMES, read_manifest
@@ -83,6 +84,8 @@ def _file(path: Path) -> Offer:
     if path.suffix.lower() in FORMATS:
         servers = list(_own_servers(path))
         uses += [_server_line(each) for each in servers]
+        value = _value(path)
+        uses += [] if STRATEGY.check(value) else _agent_lines(value)
         beside = {each.resolve() for each in prompt_files(path) if each.is_file()}
         uses += [f"prompt {each}" for each in sorted(beside)]
         for server in servers:
@@ -141,6 +144,15 @@ def _server_line(server: ServerDefinition) -> str:
     return " ".join([f"MCP server {server.id}: {shown}", *more])
 
 
+def _agent_lines(value: Mapping[str, Any]) -> Iterator[str]:
+    """The programs its agents are."""
+    for name, agent in value["agents"].items():
+        if agent.get("type") == "acp":
+            words = agent.get("command") or ACP_COMMANDS[agent["agent"]]
+            more = "".join(f" with {key}={text}" for key, text in agent.get("env", {}).items())
+            yield f"agent {name}: {' '.join(words)}{more}"
+
+
 def _strategies(folder: Path) -> Iterator[Path]:
     for name in PROJECT_FOLDERS:
         yield from _files_in(folder / name / "strategies")
@@ -160,6 +172,7 @@ def _strategy_lines(folder: Path) -> Iterator[str]:
         elif not STRATEGY.check(value):
             yield f"strategy {value['name']}: {path}"
             yield from map(_server_line, _own_servers(path))
+            yield from _agent_lines(value)
 
 
 def _project_lines(folder: Path) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import UNSET
 
+from stringd.runs.agents.acp import AcpBody
 from stringd.runs.agents.agent import Body, CustomBody, RunAgent, UserBody
 from stringd.runs.agents.extensions import CustomType
 from stringd.runs.agents.hooks import Hooks
@@ -126,6 +127,9 @@ class Segment:
             async with self.desk.budget.clock():
                 return (await run_entry(self.prepared.strategy.flow, message, self)).text
         finally:
+            for agent in self._agents.values():
+                if isinstance(agent.body, AcpBody):
+                    await agent.body.close()
             await asyncio.to_thread(self.desk.sandbox.close)
 
     async def _rebuild(self) -> None:
@@ -259,6 +263,8 @@ class Segment:
             case d.CustomAgent():
                 code = self.prepared.registry.agents[definition.type].code
                 return CustomBody(code, definition.config or {})
+            case d.AcpAgent():
+                return AcpBody(definition, self._tool_context(definition.name))
             case d.LlmAgent():
                 model = self.prepared.settings.model_override or definition.model or ""
                 context = self._tool_context(definition.name)

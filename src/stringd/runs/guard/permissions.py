@@ -85,10 +85,17 @@ class Permissions:
         direction: Literal["read", "write"],
         text: str,
         details: Mapping[str, Any] | None = None,
+        *,
+        granted: bool = False,
     ) -> WorkspacePath:
-        """The real place a path names, allowed to be read or written. Raises `Denied`."""
+        """The real place a path names, allowed to be read or written. Raises `Denied`.
+
+        What was `granted` in another way is not asked, but a policy may still deny it.
+        """
         place = self.workspace.place(text)
         subject = Subject(direction, str(place.real), place.inside)
+        if granted and _judge(self.guards.of(tool), subject).verdict == "ask":
+            return place
         asked = {"path": text, "cwd": str(self.workspace.cwd), **(details or {})}
         await self._authorize(agent, tool, subject, asked)
         return place
@@ -135,6 +142,26 @@ class Permissions:
     async def more(self, agent: str, tool: str, path: str, details: Mapping[str, Any]) -> None:
         """Leave for a file to do more than the run may; always asked for. Raises `Denied`."""
         await self._authorize(agent, tool, Subject("exec", path), details, otherwise="ask")
+
+    async def asked(
+        self,
+        agent: str,
+        tool: str,
+        direction: Literal["read", "write", "exec"],
+        resource: str,
+        details: Mapping[str, Any],
+    ) -> None:
+        """What another program's agent asks its user for: so is ours. Raises `Denied`.
+
+        What was decided for the session, or is denied by a policy, is not asked again.
+        """
+        subject = Subject(direction, resource)
+        ruling = _judge(self.guards.of(tool), subject, "ask")
+        wish = PermissionRequest(agent, tool, OPERATIONS[direction], resource, details)
+        if ruling.verdict == "allow" and not ruling.policy.startswith("session-"):
+            await self._ask(wish, subject)
+        else:
+            await self._authorize(agent, tool, subject, details, "ask")
 
     def can_access(self, tool: str, place: WorkspacePath, within: WorkspacePath) -> bool:
         """Whether a place may be shown by a tool that was let into the folder `within`.

@@ -66,7 +66,18 @@ class CustomAgent:
     config: Mapping[str, Any] | None = None
 
 
-AgentDefinition = UserAgent | LlmAgent | CustomAgent
+@dataclass(frozen=True)
+class AcpAgent:
+    """A coding agent of the user's, started by a command. `label` is what it is called."""
+
+    name: str
+    label: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    system_prompt: str | None = None
+
+
+AgentDefinition = UserAgent | LlmAgent | CustomAgent | AcpAgent
 
 
 @dataclass(frozen=True)

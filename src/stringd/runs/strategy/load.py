@@ -13,6 +13,7 @@ from stringd.formats.closest import closest_first
 from stringd.formats.shapes import Issue
 from stringd.runs.errors import StrategyFileError, UntrustedError
 from stringd.runs.strategy import definition as d
+from stringd.runs.strategy.acp_commands import ACP_COMMANDS
 from stringd.runs.strategy.files import (
     LeadsOutError,
     StrategyFiles,
@@ -24,7 +25,7 @@ from stringd.runs.strategy.source import StrategySource, read_source
 from stringd.system.safe_open import NotAFileError
 from stringd.system.sandbox import Level
 
-BUILT_IN_AGENTS = ("llm", "user")
+BUILT_IN_AGENTS = ("llm", "user", "acp")
 # A megabyte of prompt is more than any model reads.
 MAX_PROMPT_BYTES: Final = 1024 * 1024
 
@@ -59,6 +60,11 @@ def load_strategy(
         raise StrategyFileError(_validation_text(source, issues))
     strategy = _strategy(source, _Prompts(source, files, path, cwd or path.parent))
     _check_agents(strategy, known, model_override)
+    if source.provenance == "foreign" and any(
+        isinstance(each, d.AcpAgent) for each in strategy.agents.values()
+    ):
+        # It would start a program of its choice.
+        raise files.needs_trust(path)
     for flow in d.flows_within(strategy.flow):
         _check_flow(flow, strategy, known)
     return strategy
@@ -96,6 +102,8 @@ def _agent(name: str, raw: Mapping[str, Any], prompts: "_Prompts") -> d.AgentDef
             )
         case None | "llm":
             return _llm_agent(name, raw, prompts)
+        case "acp":
+            return _acp_agent(name, raw, prompts)
         case type_:
             return d.CustomAgent(name, type_, raw.get("config"))
 
@@ -116,6 +124,23 @@ def _llm_agent(name: str, raw: Mapping[str, Any], prompts: "_Prompts") -> d.LlmA
         retention=_retention(raw.get("context", {})),
         max_steps=int(raw.get("maxSteps", 100)),
         base_dir=prompts.folder,
+    )
+
+
+def _acp_agent(name: str, raw: Mapping[str, Any], prompts: "_Prompts") -> d.AcpAgent:
+    if ("agent" in raw) == ("command" in raw):
+        known = ", ".join(ACP_COMMANDS)
+        raise StrategyFileError(
+            f'Agent "{name}" of type acp needs either agent (one of {known}) or command.'
+        )
+    label = raw.get("agent") or raw["command"][0]
+    system = raw.get("systemPrompt")
+    return d.AcpAgent(
+        name=name,
+        label=label,
+        command=tuple(raw.get("command") or ACP_COMMANDS[label]),
+        environment=raw.get("env", {}),
+        system_prompt=None if system is None else prompts.read(system, "System prompt")[0],
     )
 
 

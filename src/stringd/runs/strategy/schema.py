@@ -17,6 +17,7 @@ from stringd.formats.shapes import (
     Shape,
     TextShape,
 )
+from stringd.runs.strategy.acp_commands import ACP_COMMANDS
 
 BUILT_IN_FLOWS: Final = ("sequential", "cycle", "broadcast")
 MATCH_MODES: Final = ("substring", "first-line", "any-line", "exact")
@@ -105,8 +106,20 @@ _llm_agent = Fields(
         "maxSteps": Number(whole=True, above=0),
     },
 )
+_acp_agent = Fields(
+    {"type": Literal("acp")},
+    {
+        "description": _text,
+        "agent": OneOf(tuple(ACP_COMMANDS)),
+        "command": Items(_filled, filled=True),
+        "env": Entries(_text),
+        "systemPrompt": _text,
+    },
+)
 _custom_type = Matching(
-    lambda name: bool(name) and name not in ("user", "llm"), "Invalid custom agent type", fatal=True
+    lambda name: bool(name) and name not in ("user", "llm", "acp"),
+    "Invalid custom agent type",
+    fatal=True,
 )
 _custom_agent = Fields({"type": _custom_type}, {"description": _text, "config": _map})
 
@@ -114,10 +127,10 @@ _custom_agent = Fields({"type": _custom_type}, {"description": _text, "config": 
 def _meant_agent(value: object) -> int:
     if not isinstance(value, dict):
         return 1
-    return {"user": 0, "llm": 1, None: 1}.get(value.get("type"), 2)
+    return {"user": 0, "llm": 1, None: 1, "acp": 3}.get(value.get("type"), 2)
 
 
-AGENT: Final = Either((_user_agent, _llm_agent, _custom_agent), _meant_agent)
+AGENT: Final = Either((_user_agent, _llm_agent, _custom_agent, _acp_agent), _meant_agent)
 
 _agent_step = Fields({"agent": _text}, {"description": _text})
 _approve_step = Fields({"approve": _filled}, {"name": _filled, "description": _text})

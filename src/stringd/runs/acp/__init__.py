@@ -1,0 +1,1 @@
+"""Coding agents people already have, over the Agent Client Protocol."""
