@@ -25,7 +25,7 @@ from stringd.runs.strategy.source import StrategySource, read_source
 from stringd.system.safe_open import NotAFileError
 from stringd.system.sandbox import Level
 
-BUILT_IN_AGENTS = ("llm", "user", "acp")
+BUILT_IN_AGENTS = ("llm", "user")
 # A megabyte of prompt is more than any model reads.
 MAX_PROMPT_BYTES: Final = 1024 * 1024
 
