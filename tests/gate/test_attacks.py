@@ -348,7 +348,7 @@ def test_a8_one_caller_does_not_take_all_places_nor_all_turns(home: Path) -> Non
 @proves("GATE-ASK-15")
 def test_a8_d_denies_all_that_a_caller_asks_and_goes_on_asking(gate: RunningGate) -> None:
     with gate.ask(request(["true"], id="one")) as first:
-        gate.terminal.wait_for("d deny all of this caller, 5 min")
+        gate.terminal.wait_for("d deny this caller")
         gate.terminal.wait_for(QUESTION)
         with gate.ask(request(["true"], id="two")) as second:
             gate.terminal.wait_for("1 more waiting")
