@@ -13,7 +13,18 @@ from tests.page.support import Shown, World
 from tests.runs.support import scripted, sequential, strategy
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
-VIEWS = ["", "runs", "topics", "events", "gate", "health", "run/shown"]
+VIEWS = [
+    "",
+    "runs",
+    "topics",
+    "events",
+    "gate",
+    "health",
+    "run/shown",
+    "compare?a=shown&b=shown",
+    "topic/default/file:main?show=edit",
+    "topic/default/bash:dev",
+]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +33,8 @@ def filled(world: World) -> World:
     world.completes({"chunks": ["I write."], "tools": [write]}, "It is **done**.", run_id="shown")
     world.asks_permission("Asks", "make asks")
     world.fails("it broke")
-    world.user.exec("/help", "file:main")
+    (world.daemon.home / "plan.md").write_text("# Plan\n\none\n", "utf-8")
+    world.user.exec("/open plan.md", "file:main")
     world.user.exec("echo hello", "bash:dev")
     log = AuditLog(Path(world.daemon.data_dir) / AUDIT_LOG)
     asked = {"id": "q1", "session": "claude", "pipeline": [["uptime"]], "privileged": False}
@@ -39,6 +51,7 @@ def test_a_run_shows_its_flow_its_talk_and_what_it_changed(page: Page, filled: W
     expect(page.locator(".changed")).to_contain_text("+3")
     expect(page.locator(".diff tr.add").first).to_contain_text("# Notes")
     expect(page.locator(".entry.result strong")).to_have_text("done")
+    expect(page.locator(".entry.said .document p").first).to_have_css("display", "block")
 
 
 def test_a_run_is_forked_after_a_step(page: Page, filled: World) -> None:

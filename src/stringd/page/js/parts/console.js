@@ -55,7 +55,7 @@ function Said({ entry }) {
   const said = entry.reply && parts(entry.reply.text);
   // What was opened is in the page above.
   const opened = entry.reply?.ok && /^(Opened|Refreshed|Back)\b/.test(said?.message ?? "");
-  return html`<div class="said"><p><span class="quiet">></span> <code class="cut">${firstLine(entry.command)}</code><span class="end quiet">${shown(entry.by === "you" ? "you" : clientName(entry.by))}${entry.ms === null ? ", running" : `, ${took(entry.ms)}`}</span></p>
+  return html`<div class="exchange"><p><span class="quiet">></span> <code class="cut">${firstLine(entry.command)}</code><span class="end quiet">${shown(entry.by === "you" ? "you" : clientName(entry.by))}${entry.ms === null ? ", running" : `, ${took(entry.ms)}`}</span></p>
     ${entry.failed && html`<p class="bad">${shown(entry.failed)}</p>`}
     ${said && html`<div class="reply">${!entry.reply?.ok ? html`<p class="bad">${shown(entry.reply?.text)}</p>` : html`${said.message.trim() && html`<p class="quiet">${shown(opened ? firstLine(said.message) : said.message)}</p>`}${said.content && !opened && html`<${Content} text=${said.content} />`}`}</div>`}</div>`;
 }
