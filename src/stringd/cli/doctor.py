@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
+
 from stringd import __version__
 from stringd.client.daemon import UsageError, health, port_from_environment, setting
 from stringd.client.http import TransportError
@@ -43,8 +45,15 @@ def main(name: str, argv: Sequence[str]) -> int:
         "something is broken; what is optional and not set up is not a failure.",
     )
     parser.add_argument("--json", action="store_true", help="print {ok, checks}")
+    parser.add_argument(
+        "--ask",
+        action="append",
+        default=[],
+        metavar="PROVIDER",
+        help="also let the daemon ask this model provider whether its key works",
+    )
     args = parser.parse_args(argv)
-    checks = list(examine())
+    checks = [*examine(), *map(_asked, args.ask)]
     healthy = all(check.state != "broken" for check in checks)
     if args.json:
         print(json.dumps({"ok": healthy, "checks": [check._asdict() for check in checks]}))
@@ -235,6 +244,27 @@ def _providers() -> Iterator[Check]:
                 "not set up",
                 f"set {wanted} and restart the daemon to use it",
             )
+
+
+def _asked(provider: str) -> Check:
+    """What a provider says to the key that the daemon has for it. Sends the key to it."""
+    from stringd.cli.runs.common import named_provider
+
+    name = f"key {provider}"
+    try:
+        found = named_provider(port_from_environment(), provider)
+    except UsageError as error:
+        return Check(name, "broken", str(error), "stringd up")
+    if found is None:
+        return Check(name, "broken", "not a known provider", "stringd providers --all")
+    if found.credential_source is UNSET and found.credential_type != "none":
+        return Check(name, "broken", "the daemon has no key", f"stringd keys set {provider}")
+    if found.error:
+        fix = f"stringd keys set {provider}, or see whether its address is right"
+        return Check(name, "broken", f"it answers: {found.error}", fix)
+    if found.models_source not in ("live", "merged"):
+        return Check(name, "off", "it has no list of models to ask for", "try it with a run")
+    return Check(name, "ok", f"works; it offers {len(found.models)} models")
 
 
 def _ollama(address: str) -> Check:

@@ -46,6 +46,23 @@ def answer(asked: Asked) -> web.Reply:
     return web.Reply(b"".join(reply.chunks), "text/event-stream")
 
 
+def test_doctor_asks_a_provider_only_on_request_whether_its_key_works(daemon: Daemon) -> None:
+    def checks(*more: str) -> dict[str, Any]:
+        report = json.loads(stringd(daemon, "doctor", "--json", *more).out)
+        return {each["name"]: each for each in report["checks"]}
+
+    with WebServer(answer) as server:
+        address = ("--base-url", f"{server.url}/v1")
+        stringd(daemon, "keys", "set", "asked", *address, typed=f"{KEY}\n")
+        assert "key asked" not in checks()
+        found = checks("--ask", "asked", "--ask", "nobody")
+        assert (found["key asked"]["state"], found["key nobody"]["state"]) == ("ok", "broken")
+    gone = checks("--ask", "asked")["key asked"]
+    assert gone["state"] == "broken"
+    assert KEY not in json.dumps(gone)
+    stringd(daemon, "keys", "remove", "asked")
+
+
 def run_agent(daemon: Daemon, model: str, **env: str) -> Done:
     path = daemon.directory / "agent.yaml"
     path.write_text(yaml.safe_dump(strategy(sequential("a"), a={"model": model})), "utf-8")

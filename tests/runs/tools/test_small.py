@@ -169,3 +169,8 @@ async def test_a_whole_number_may_be_written_with_a_point(
     args = {"path": "f", "startLine": 2.0, "endLine": 2.0}
     used = await use(server, watcher, tmp_path, ("read_file", args))
     assert used.output.endswith("\ntwo")
+
+
+def test_models_are_not_offered_a_tool_that_can_only_fail() -> None:
+    assert not built_in_tools()["lsp_request"].offered
+    assert all(tool.offered for name, tool in built_in_tools().items() if name != "lsp_request")

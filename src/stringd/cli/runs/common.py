@@ -92,6 +92,21 @@ def provider_infos(
     return [each for each in found if only is None or each.id == only]
 
 
+def named_provider(port: int, provider: str) -> ProviderInfo | None:
+    """One provider, asked for its models by a daemon that runs. Raises `UsageError`."""
+
+    async def ask() -> m.DaemonMessage:
+        async with RunsClient(port) as client:
+            return await client.ask(r.ListProviders(live=True, provider_id=provider))
+
+    try:
+        answer = asyncio.run(ask())
+    except RunsError as error:
+        raise UsageError(str(error)) from error
+    found = answer.providers if isinstance(answer, m.ProviderList) else []
+    return next((each for each in found if each.id == provider), None)
+
+
 def on_interrupt(task: "asyncio.Task[Any]") -> None:
     """Let Ctrl-C cancel this task once; a second one ends the program."""
     loop = asyncio.get_running_loop()

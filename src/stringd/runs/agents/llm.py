@@ -192,7 +192,11 @@ class LlmBody:
             system=system,
             messages=messages,
             turn=turn,
-            tools=[port.ToolOffer(t.name, t.description, t.parameters) for t in tools],
+            tools=[
+                port.ToolOffer(t.name, t.description, t.parameters)
+                for t in tools
+                if getattr(t, "offered", True)
+            ],
             options=self._definition.model_options,
             provider_options=self._definition.provider_options,
             output_schema=self._definition.output_schema,

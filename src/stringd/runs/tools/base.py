@@ -32,6 +32,7 @@ class BuiltInTool(Generic[A]):
     guidance: str | None = None
     effect: ClassVar[Effect] = "writes"
     repeatable: ClassVar[bool] = False
+    offered: ClassVar[bool] = True
     runs_shell: ClassVar[bool] = False
     rebuilds_state: ClassVar[bool] = False
     reads_paths: ClassVar[tuple[str, ...]] = ()

@@ -31,7 +31,7 @@ from stringd.runs.tools.web import Webfetch
 
 @cache
 def built_in_tools() -> Mapping[str, BuiltInTool[Any]]:
-    """By name. `lsp_request` is there so that files naming it load; it says that it cannot help."""
+    """By name. `lsp_request` is there so that files naming it load; models never see it."""
     tools: tuple[BuiltInTool[Any], ...] = (
         ReadFile(),
         ListDirectory(),

@@ -74,6 +74,7 @@ class LspArguments(Arguments, frozen=True):
 class LspRequest(BuiltInTool[LspArguments]):
     name = "lsp_request"
     description = "Ask a language service about code. None is present in this daemon."
+    offered = False  # a model that sees it only loses a turn
     takes = LspArguments
     repeatable = True
     effect = "inward"

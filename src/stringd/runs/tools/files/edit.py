@@ -189,6 +189,10 @@ class EditFile(BuiltInTool[EditFileArguments]):
     description = "Replace exact pieces of text in a file; all of them or none."
     takes = EditFileArguments
     writes_paths = ("path",)
+    guidance = (
+        "Read the file first. Copy oldText exactly, with enough lines around it to be there once. "
+        "Every edit of one call is matched against the file as it was before the call."
+    )
 
     async def run(self, args: EditFileArguments, context: ToolContext) -> ToolOutput:
         place = await self.place(context, "write", args.path)
