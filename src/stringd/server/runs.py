@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stringd.runs import DaemonPorts, RunObserver, RunService
+    from stringd.server.gate_answers import GateAnswers
     from stringd.server.http.budget import Place
     from stringd.server.http.rounds import Rounds
     from stringd.server.settings import RunsSettings
@@ -33,6 +34,7 @@ class RunsEndpoint:
         self._data_dir = data_dir
         self._project_dir = project_dir
         self._service: RunService | None = None
+        self._gate: GateAnswers | None = None
         self._started = asyncio.Event()
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -65,6 +67,8 @@ class RunsEndpoint:
         """Settle every run and hang up."""
         for task in self._waiting:
             task.cancel()
+        if self._gate is not None:
+            await self._gate.close()
         if self._service is not None:
             await self._service.stop()
 
@@ -116,9 +120,12 @@ class RunsEndpoint:
     def _load(self) -> "RunService":
         # The first client would hold up the loop if it had to load this.
         import stringd.server.ws  # noqa: F401
+        from stringd.client.gate import default_socket
         from stringd.runs import DaemonPorts, RunLimits, RunsConfig, RunService
+        from stringd.server.gate_answers import GateAnswers
         from stringd.system.sandbox import Level
 
+        self._gate = GateAnswers(self._observer(), self.service, default_socket())
         settings = self._settings
         return RunService(
             RunsConfig(
@@ -140,7 +147,7 @@ class RunsEndpoint:
                 use_keyring=settings.use_keyring,
                 catalog_url=settings.catalog_url,
                 sandbox=Level(settings.sandbox),
-                observer=self._observer(),
+                observer=self._gate,
                 parallel_tools=settings.parallel_tools,
             )
         )

@@ -91,7 +91,7 @@ class GateWatch:
             # What an earlier gate was asked, this one does not show.
             for open_id in list(self.waiting):
                 self._end(open_id, {"event": "stopped", "message": "the gate ended"}, tell)
-        elif event == "received":
+        elif event == "received" and not _is_ours(record):
             asked = _asked(request_id, record)
             self.waiting[request_id] = asked
             tell(asked)
@@ -118,6 +118,13 @@ class GateWatch:
         )
 
 
+def _is_ours(record: dict[str, Any]) -> bool:
+    """Whether a run's permission is asked there, which waits in the feed already."""
+    peer = record.get("peer")
+    is_decision = record.get("action") == "decide"
+    return is_decision and isinstance(peer, dict) and peer.get("pid") == os.getpid()
+
+
 def _nobody(_event: FeedEvent) -> None:
     """For records that were there before anybody watched."""
 
@@ -129,6 +136,9 @@ def _time(record: dict[str, Any]) -> str:
 def _asked(request_id: str, record: dict[str, Any]) -> GateAsked:
     pipeline = record.get("pipeline")
     stages = pipeline if isinstance(pipeline, list) else [[str(record.get("pipeline_start", ""))]]
+    if "tool" in record:
+        text = str(record.get("text", record.get("text_start", "")))
+        stages = [[str(record["tool"]), text[:SHOWN_CHARACTERS]]]
     peer = record.get("peer")
     peer = peer if isinstance(peer, dict) else {}
     return GateAsked(

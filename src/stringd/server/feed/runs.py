@@ -73,7 +73,7 @@ class RunWatch:
                     prompt=kind,
                     request_id=request_id,
                     answer=_short(answer),
-                    by="" if by is None else _decider(by),
+                    by="" if by is None else decider(by),
                 )
             )
 
@@ -132,7 +132,8 @@ def _waiting(
     )
 
 
-def _decider(by: "DecidedBy") -> str:
+def decider(by: "DecidedBy") -> str:
+    """Who answered, in a few words."""
     program = by.program or ""
     return f"{by.kind}, {program or by.via}"
 
