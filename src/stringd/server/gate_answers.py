@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from stringd.client.gate import build_request
 from stringd.gate.characters import cleaned
 from stringd.gate.hook_text import visible
-from stringd.server.feed.runs import decider
 from stringd.system.lineage import Program, is_descendant
 from stringd.system.peers import unix_peer
 from stringd.wire.gate import (
@@ -99,7 +98,7 @@ class GateAnswers:
         self._inner.resolved(run_id, kind, request_id, answer, by)
         key = run_id, request_id
         if (task := self._asked.get(key)) is not None:
-            self._answered[key] = "" if by is None else f"{answer} by {decider(by)}"
+            self._answered[key] = "" if by is None else f"{answer} by {by.words}"
             task.cancel()
 
     def deleted(self, run_id: str) -> None:

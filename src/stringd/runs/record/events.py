@@ -122,6 +122,11 @@ class DecidedBy(Struct, rename="camel", kw_only=True):
     program: str | UnsetType = UNSET
     pid: int | UnsetType = UNSET
 
+    @property
+    def words(self) -> str:
+        """Who decided, in a few words."""
+        return f"{self.kind}, {self.program or self.via}"
+
 
 class PermissionDecided(TimelineEvent, tag="permission_decision", kw_only=True):
     """`operation`, `decided_by`, `reason` and `command` (what runs instead) are ours."""

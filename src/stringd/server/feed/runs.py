@@ -73,7 +73,7 @@ class RunWatch:
                     prompt=kind,
                     request_id=request_id,
                     answer=_short(answer),
-                    by="" if by is None else decider(by),
+                    by="" if by is None else by.words,
                 )
             )
 
@@ -130,12 +130,6 @@ def _waiting(
         operation=prompt.operation,
         resource=prompt.resource[:RESOURCE_CHARACTERS],
     )
-
-
-def decider(by: "DecidedBy") -> str:
-    """Who answered, in a few words."""
-    program = by.program or ""
-    return f"{by.kind}, {program or by.via}"
 
 
 def _short(text: str) -> str:
