@@ -101,6 +101,7 @@ def test_a_header_longer_than_the_bound_is_refused() -> None:
         tarred({"a": b"x" * 5000})[:-40],
         zipped({"a": b"x" * 5000})[:-40],
     ],
+    ids=["not a zip", "not a tar", "cut tgz", "cut zip"],
 )
 def test_a_damaged_archive_is_refused(data: bytes) -> None:
     assert is_archive(data)
