@@ -30,6 +30,7 @@ SUBCOMMANDS: Final = {
     "gate": Subcommand("gate", "approve agents' commands in this terminal"),
     "request": Subcommand("request", "ask the gate to run a command"),
     "mcp": Subcommand("mcp", "serve MCP on standard input and output, for coding agents"),
+    "acp": Subcommand("acp", "offer strategies as an agent to editors that speak ACP"),
     "run": Subcommand("runs.run", "run a strategy and watch it"),
     "runs": Subcommand("runs.runs", "list, show, resume, continue, stop or delete runs"),
     "ui": Subcommand("page", "open the page in the browser"),
