@@ -10,7 +10,7 @@ import msgspec
 from stringd.runtime.shell.errors import NothingRunningError
 from stringd.runtime.shell.shell import Shell
 from stringd.runtime.shell.terminal import LARGEST, SMALLEST, ScreenSize
-from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, empty_response
+from stringd.server.http.messages import HttpError, HttpRequest, HttpResponse, json_response
 from stringd.server.topic_view import INPUT, find_topic
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class TopicInputEndpoint:
             if typed.columns is not None and typed.rows is not None:
                 shell.resize(ScreenSize(typed.columns, typed.rows))
             shell.press(typed.text.encode(errors="replace"))
-        except NothingRunningError as error:
-            raise HttpError(409, "No command is running in this topic") from error
-        return empty_response(204)
+        except NothingRunningError:
+            # It may have ended while the keys were on their way: nobody's mistake.
+            return json_response(200, {"typed": False})
+        return json_response(200, {"typed": True})
