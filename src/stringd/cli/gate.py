@@ -112,7 +112,23 @@ def _gate(name: str, argv: Sequence[str]) -> int:
     if problem := _unready(settings):
         print(f"error: {problem}", file=sys.stderr)
         return 1
+    if options.open:
+        from stringd.cli.gate_open import main as open_gate
+
+        return open_gate(str(settings.socket), _without_place(argv))
     return run(settings, dict(os.environ))
+
+
+def _without_place(argv: Sequence[str]) -> list[str]:
+    """The command line without `--open` and `--socket`, which is given by its full path."""
+    words = iter(argv)
+    rest = []
+    for word in words:
+        if word == "--socket":
+            next(words, None)
+        elif word != "--open" and not word.startswith("--socket="):
+            rest.append(word)
+    return rest
 
 
 def _unready(settings: "Settings") -> str | None:
@@ -142,6 +158,7 @@ def _gate_parser(name: str) -> argparse.ArgumentParser:
     add("--notify", metavar="COMMAND", help="run this when a question waits; never told what it is")
     add("--rules", type=Path, metavar="FILE", help="your own rules (~/.string/gate-rules.toml)")
     add("--root-rules", type=Path, metavar="FILE", help=_ROOT_RULES_HELP)
+    add("--open", action="store_true", help="start it in a new tmux pane or window, not here")
     add("--no-bell", action="store_true", help="do not ring the terminal's bell")
     add("--arming", type=_milliseconds, default=400.0, metavar="MS", help=_ARMING_HELP)
     add("--allow-stop-busy", action="store_true", help="let a client stop the gate while it works")

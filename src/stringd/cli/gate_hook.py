@@ -3,12 +3,13 @@
 import argparse
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from stringd.cli.own_program import own_program
 
 if TYPE_CHECKING:
     from stringd.gate.hook_settings import Change
@@ -142,11 +143,8 @@ def _keep(path: Path, data: bytes) -> None:
 
 
 def _command(agent: str) -> str:
-    """How the agent starts us: by our full path, because its PATH may be another one."""
-    own = sys.argv[0] if Path(sys.argv[0]).name == "stringd" else "stringd"
-    program = shutil.which(own)
-    words = [str(Path(program).absolute())] if program else [sys.executable, "-m", "stringd"]
-    return shlex.join([*words, "gate", "hook", "--agent", agent])
+    """How the agent starts us."""
+    return shlex.join([*own_program(), "gate", "hook", "--agent", agent])
 
 
 def _next_step(agent: str) -> str:
