@@ -121,7 +121,10 @@ def test_a_missing_log_is_named(tmp_path: Path) -> None:
         (["--unattended-eligible"], "error: --unattended-eligible: nothing runs unattended"),
         (["--no-unattended-eligible", "--bogus"], "unknown option: --bogus"),
         (["--pkexec"], "error: --pkexec: privileged commands run through sudo"),
-        (["--host", "x"], "error: --host: questions from other hosts are not supported yet"),
+        (
+            ["--host", "x"],
+            "error: --host: this gate asks for every machine: stringd gate hosts add",
+        ),
         (["--notify", "it's"], "error: the notify command cannot be read: No closing quotation"),
         (["--socket", "/dev/null/x/gate.sock"], "error: /dev/null/x cannot be made: "),
         (["--arming", "soon"], "error: argument --arming: soon is not a number"),

@@ -53,8 +53,8 @@ class GateNotRunningError(GateClientError):
     def __init__(self, path: str) -> None:
         super().__init__(
             f"could not connect to {path}: stringd gate is not running. {_elsewhere(path)}"
-            f"Start it in a terminal of your own: {starting(path)}, or open one: "
-            f"{starting(path)} --open"
+            "Add --open to have a terminal opened for it. "
+            f"Start it in a terminal of your own: {starting(path)}"
         )
 
 
