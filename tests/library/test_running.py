@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stringd import Agent, Broadcast, Cycle, Person, Sequential, follow, run, run_async, tool
-from stringd.client import AsyncRuns, RequestFailedError, RunFailedError
+from stringd.client import AsyncRuns, RequestFailedError, RunFailedError, Runs
 from stringd.extend import Hooks
 from stringd.library import Prompt, RunResult
 from stringd.testing import CallTool, Reply, ScriptedModel, with_models
@@ -178,6 +178,19 @@ async def test_events_come_while_the_run_works(where: dict[str, Any]) -> None:
     assert isinstance(events[0], m.StrategyStarted)
     assert isinstance(events[-1], m.StrategyCompleted)
     assert (await run_async(ECHO, "hello", **where)).text == "hello"
+
+
+@pytest.mark.anyio
+async def test_the_clients_take_agents_and_flows(daemon: Daemon) -> None:
+    flow = Sequential(counting("three"))
+    async with AsyncRuns(daemon.port) as runs:
+        assert await (await runs.run(flow, "count")).result() == "three"
+    last = [event async for event in Runs(daemon.port).follow(flow, "count")][-1]
+    assert isinstance(last, m.StrategyCompleted)
+    with Runs(daemon.port) as blocking:
+        assert blocking.run(flow, "count").result() == "three"
+    *_, last = Runs(daemon.port).follow(flow, "count")
+    assert isinstance(last, m.StrategyCompleted)
 
 
 @pytest.mark.anyio

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final, Literal, Self
+from typing import Final, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
@@ -23,7 +23,7 @@ from stringd.client.runs import (
     RunsError,
     UnreachableError,
 )
-from stringd.client.tools import ClientSideTool, ClientTools, offered
+from stringd.client.tools import AnyStrategy, ClientSideTool, ClientTools, offered
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 from stringd.wire.runs.catalog import DiscoveredStrategy
@@ -89,7 +89,7 @@ class AsyncRuns:
 
     async def prepare(
         self,
-        strategy: str | Mapping[str, Any] | None = None,
+        strategy: AnyStrategy | None = None,
         *,
         run_id: str | None = None,
         cwd: str | None = None,
@@ -100,10 +100,14 @@ class AsyncRuns:
     ) -> m.RunPrepared:
         """Load a strategy for a new run, or an earlier run by its id. Raises `RunsError`.
 
-        A strategy is a file, the name of one that `strategies` lists, or what a file would say.
+        A strategy is a file, the name of one that `strategies` lists, what a file would say, or
+        the agents and flows of a program.
         `tools` are carried out here, when an agent that names one calls it.
         """
         directory = cwd or (working_directory() if run_id is None else None)
+        if strategy is not None and not isinstance(strategy, str | Mapping):
+            tools = [*strategy.tools, *tools]
+            strategy = strategy.to_dict()
         name = strategy if isinstance(strategy, str) else None
         inline = strategy if isinstance(strategy, Mapping) else None
         found = await self._called(name, directory) if name else None
@@ -141,7 +145,7 @@ class AsyncRuns:
 
     async def run(
         self,
-        strategy: str | Mapping[str, Any],
+        strategy: AnyStrategy,
         input: str = "",  # noqa: A002 - the protocol's word
         *,
         cwd: str | None = None,

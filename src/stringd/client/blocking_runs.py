@@ -7,14 +7,15 @@ with Runs() as runs:
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError
 from threading import Thread
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, overload
 
 from stringd.client.async_runs import AsyncRuns, Decision, RunHandle, SteerMode
 from stringd.client.runs import RunsError
+from stringd.client.tools import AnyStrategy, ClientSideTool, StrategyObject
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
 from stringd.wire.runs.catalog import DiscoveredStrategy
@@ -72,6 +73,7 @@ class Runs:
     """
 
     def __init__(self, port: int | None = None, *, patience: float = 30.0) -> None:
+        self._port = port
         self._runs = AsyncRuns(port, patience=patience)
         self._thread: _LoopThread | None = None
 
@@ -97,19 +99,23 @@ class Runs:
 
     def prepare(
         self,
-        strategy: str | None = None,
+        strategy: AnyStrategy | None = None,
         *,
         run_id: str | None = None,
         cwd: str | None = None,
         model: str | None = None,
         manifest: str | None = None,
+        tools: Sequence[ClientSideTool] = (),
     ) -> m.RunPrepared:
         """Load a strategy for a new run, or an earlier run by its id. Raises `RunsError`.
 
-        A strategy is a file, or the name of one that `strategies` lists.
+        A strategy is a file, the name of one that `strategies` lists, what a file would say, or
+        the agents and flows of a program. `tools` are carried out here.
         """
         return self._wait(
-            self._runs.prepare(strategy, run_id=run_id, cwd=cwd, model=model, manifest=manifest)
+            self._runs.prepare(
+                strategy, run_id=run_id, cwd=cwd, model=model, manifest=manifest, tools=tools
+            )
         )
 
     def start(self, run_id: str, input: str = "") -> "FollowedRun":  # noqa: A002
@@ -126,13 +132,38 @@ class Runs:
         """Go on with a finished run, or resume one that was cut off. Raises `RunsError`."""
         return self._followed(self._runs.continue_run(run_id, input, resume=resume))
 
-    def run(self, strategy: str, input: str = "", *, cwd: str | None = None) -> "FollowedRun":  # noqa: A002
+    def run(
+        self,
+        strategy: AnyStrategy,
+        input: str = "",  # noqa: A002 - the protocol's word
+        *,
+        cwd: str | None = None,
+        tools: Sequence[ClientSideTool] = (),
+    ) -> "FollowedRun":
         """Prepare and start in one step. Raises `RunsError`."""
-        return self._followed(self._runs.run(strategy, input, cwd=cwd))
+        return self._followed(self._runs.run(strategy, input, cwd=cwd, tools=tools))
 
-    def follow(self, run_id: str, *, from_seq: int = 1) -> "FollowedRun":
-        """Watch a run of this daemon from one of its events on. Raises `RunsError`."""
-        return self._followed(self._runs.follow(run_id, from_seq=from_seq))
+    @overload
+    def follow(self, run_id: str, *, from_seq: int = 1) -> "FollowedRun": ...
+
+    @overload
+    def follow(self, run_id: StrategyObject, input: str = "") -> "NewRun": ...
+
+    def follow(
+        self,
+        run_id: str | StrategyObject,
+        input: str = "",  # noqa: A002 - the protocol's word
+        *,
+        from_seq: int = 1,
+    ) -> "FollowedRun | NewRun":
+        """Watch a run of this daemon from one of its events on. Raises `RunsError`.
+
+        With agents and flows of a program in place of the id, a new run of them, to be read with
+        `for` or `async for`; that needs no `with`.
+        """
+        if isinstance(run_id, str):
+            return self._followed(self._runs.follow(run_id, from_seq=from_seq))
+        return NewRun(run_id, input, self._port)
 
     def steer(self, run_id: str, text: str, mode: SteerMode = "call") -> None:
         """Give a running run a text for its next agent call. Raises `RunsError`.
@@ -188,6 +219,26 @@ class Runs:
         if self._thread is not None:
             self._thread.end()
             self._thread = None
+
+
+class NewRun:
+    """A run that starts when its events are read, over a connection of its own."""
+
+    def __init__(self, strategy: StrategyObject, message: str, port: int | None) -> None:
+        self._strategy = strategy
+        self._message = message
+        self._port = port
+
+    async def __aiter__(self) -> AsyncIterator[m.RunBroadcast]:
+        """Events in order up to the one that says how the run ended. Raises `RunsError`."""
+        async with AsyncRuns(self._port) as runs:
+            async for event in await runs.run(self._strategy, self._message):
+                yield event
+
+    def __iter__(self) -> Iterator[m.RunBroadcast]:
+        """The same without `await`."""
+        with Runs(self._port) as runs:
+            yield from runs.run(self._strategy, self._message)
 
 
 class FollowedRun:

@@ -32,6 +32,19 @@ class ClientSideTool(Protocol):
     async def answer(self, args: Mapping[str, Any]) -> ToolAnswerText: ...
 
 
+class StrategyObject(Protocol):
+    """A strategy that a program wrote as objects, with the functions its agents call."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+    @property
+    def tools(self) -> Sequence[ClientSideTool]: ...
+
+
+AnyStrategy = str | Mapping[str, Any] | StrategyObject
+"""A file or the name of a strategy, what a file would say, or objects."""
+
+
 class ClientTools:
     """What a connection offers, and the calls it works on. `send` sends a request."""
 
