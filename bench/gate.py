@@ -6,6 +6,7 @@ gate as it ships: socket, validation, audit log with its sync, executor, respons
 
 import os
 import pty
+import resource
 import signal
 import statistics
 import subprocess
@@ -52,7 +53,24 @@ def rows() -> Iterator[Row]:
         None,
         "≤ 30 ms",
     )
-    yield Row("resident memory, idle", f"{_resident_mib():.1f} MiB", "–", None, "< 30 MiB")
+    yield Row("resident memory, idle", f"{_resident_mib():.1f} MiB", "–", None, "≤ 16 MiB")
+    start, bare = _start_ms(), _interleaved(_bare_python, _bare_python, 5)[0]
+    yield Row(
+        "`stringd gate` to ready, p50",
+        f"{start:.0f} ms",
+        f"{bare:.0f} ms (bare Python)",
+        start / bare,
+        "≤ 60 ms",
+    )
+    refused = _cpu_ms(["-m", "stringd", "request", "--socket", "/nonexistent/gate", "true"])
+    floor = _cpu_ms(["-c", ""])
+    yield Row(
+        "`stringd request` without a gate, CPU",
+        f"{refused:.0f} ms",
+        f"{floor:.0f} ms (bare Python)",
+        refused / floor,
+        "≤ 40 ms",
+    )
 
 
 def _check(gate: Gate, pipeline: Sequence[Sequence[str]]) -> None:
@@ -94,6 +112,43 @@ def _key_to_answer_ms(count: int = 8) -> float:
             os.kill(pid, signal.SIGTERM)
             os.waitpid(pid, 0)
             os.close(master)
+
+
+def _bare_python() -> None:
+    subprocess.run([sys.executable, "-c", ""], check=True)
+
+
+def _start_ms(count: int = 9) -> float:
+    """From the start of the process to the line that says it is ready, on a terminal."""
+    return statistics.median(_one_start_ms() for _ in range(count))
+
+
+def _one_start_ms() -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        words = [sys.executable, "-m", "stringd", "gate", "--socket", f"{folder}/gate.sock"]
+        started = time.perf_counter()
+        pid, master = pty.fork()
+        if pid == 0:
+            os.execve(words[0], words, os.environ | {"STRINGD_DATA_DIR": folder})
+        try:
+            _read_until(master, b"Questions appear here")
+            return (time.perf_counter() - started) * 1000
+        finally:
+            os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
+            os.close(master)
+
+
+def _cpu_ms(words: Sequence[str], count: int = 9) -> float:
+    """What a call costs in processor time, which a busy machine changes little."""
+    times = []
+    for _ in range(count):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *words], capture_output=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        times.append(spent * 1000)
+    return statistics.median(times)
 
 
 def _key_to_answer(master: int, gate: Gate) -> float:

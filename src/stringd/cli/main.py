@@ -1,9 +1,9 @@
 """The `stringd` command. A subcommand's module is imported only when it is named."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Final, NamedTuple
 
@@ -73,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     entry = SUBCOMMANDS.get(name)
     if entry is None:
+        from difflib import get_close_matches  # only for a name that is not one
+
         close = get_close_matches(name, SUBCOMMANDS, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         print(
@@ -80,7 +82,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+    # Loading makes many objects and no garbage; the collector would look through all of them.
+    gc.disable()
     module = import_module(f"stringd.cli.{entry.module}")
+    gc.enable()
     try:
         code: int = module.main(name, rest)
         sys.stdout.flush()

@@ -3,17 +3,14 @@
 Neither ever repeats a request by itself: what may have been executed is asked for once.
 """
 
-import asyncio
 import os
 import shlex
 import socket
 import struct
-import uuid
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from stringd import __version__
 from stringd.system.memory import large_room
@@ -30,10 +27,14 @@ from stringd.wire.gate import (
     Status,
     decode_response,
     encode_request,
+    fresh_id,
     gate_directory,
     socket_path,
 )
 from stringd.wire.search import find
+
+if TYPE_CHECKING:
+    import asyncio
 
 CONNECT_SECONDS: Final = 5.0
 WRITE_SECONDS: Final = 5.0
@@ -75,7 +76,8 @@ class NoAnswerError(GateClientError):
 
 def starting(path: str) -> str:
     """What a person types to have a gate there, whatever directory they are in."""
-    whole = shlex.quote(str(Path(path).absolute()))
+    # Without `pathlib` throughout: a client that finds no gate should cost next to nothing.
+    whole = shlex.quote(path if path.startswith("/") else f"{os.getcwd()}/{path}")  # noqa: PTH109
     return "stringd gate" if _is_usual(path) else f"stringd gate --socket {whole}"
 
 
@@ -94,13 +96,14 @@ def default_socket(env: Mapping[str, str] | None = None) -> str:
     """Where the gate listens by default on this machine."""
     env = os.environ if env is None else env
     where = gate_directory(env, os.path.expanduser("~"))  # noqa: PTH111
-    return socket_path(env, os.getuid(), where, lambda name: Path(name).is_dir())
+    return socket_path(env, os.getuid(), where, os.path.isdir)
 
 
 def host_name() -> str:
     """This machine's name as the gate's terminal shows it."""
     try:
-        return Path("/etc/hostname").read_text(encoding="utf-8").strip() or "unknown"
+        with open("/etc/hostname", encoding="utf-8") as file:
+            return file.read().strip() or "unknown"
     except (OSError, UnicodeDecodeError):
         return "unknown"
 
@@ -157,10 +160,10 @@ def build_request(
             )
     return Request(
         pipeline=tuple(tuple(stage) for stage in pipeline),
-        id=str(uuid.uuid4()) if request_id is None else request_id,
+        id=fresh_id(os.urandom(16)) if request_id is None else request_id,
         host=host,
         session=session,
-        time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        time=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         env=dict(env or {}),
         reason=reason,
         privileged=privileged,
@@ -276,6 +279,8 @@ class AsyncGate(_Client):
 
     async def send(self, request: Request, *, timeout: float | None = None) -> Response:  # noqa: ASYNC109
         """Send a request as it is. Raises `GateClientError`."""
+        import asyncio  # whoever awaits this has it
+
         limit = self.timeout if timeout is None else timeout
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -354,7 +359,9 @@ def _receive(connection: socket.socket, room: memoryview) -> int:
         return 0
 
 
-async def _read_line_async(reader: asyncio.StreamReader) -> bytes:
+async def _read_line_async(reader: "asyncio.StreamReader") -> bytes:
+    import asyncio  # see above
+
     try:
         return await reader.readuntil(b"\n")
     except asyncio.IncompleteReadError as error:

@@ -8,7 +8,6 @@ from typing import Final
 
 from stringd.gate.arming import Arming
 from stringd.gate.board import Board
-from stringd.gate.browse import Browser
 from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line, Style, line
 from stringd.gate.errors import CallerGoneError, StoppingError, TroubleError
@@ -150,6 +149,8 @@ class Asking:
         if self._terminal.is_dumb:
             self._show("This terminal cannot show the list.")
             return
+        from stringd.gate.browse import Browser  # when somebody looks
+
         is_over = lambda: time.monotonic() >= self._deadline  # noqa: E731
         Browser(self._terminal, self._around.board, self._arming, self._watch.wait, is_over).run()
         self._terminal.forget_screen()

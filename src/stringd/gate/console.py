@@ -10,7 +10,6 @@ from typing import Final, Protocol
 from stringd.gate.arming import ARMING_SECONDS, Arming
 from stringd.gate.asking import Around, Asking, PromptSettings
 from stringd.gate.board import Board
-from stringd.gate.browse import Browser
 from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.display import Line, Style, fitted, line
 from stringd.gate.errors import CallerGoneError, GateError, StoppingError, TroubleError
@@ -131,6 +130,8 @@ class Console:
         def wait(keys: Mapping[int, int], seconds: float) -> Mapping[int, int]:
             ready = wait_for([*keys, wanted, stopping], seconds)
             return {key: READABLE for key in keys if key in ready}
+
+        from stringd.gate.browse import Browser  # when somebody looks
 
         is_over = lambda: wanted.is_set or stopping.is_set  # noqa: E731
         try:

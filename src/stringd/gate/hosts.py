@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from stringd.gate.errors import RefusalError, TroubleError, os_text
-from stringd.system.files import held, make_private_directory, write_atomically
 from stringd.wire.gate import HERE
 
 FILE_NAME: Final = "gate-hosts.json"
@@ -131,6 +130,9 @@ class Hosts:
         self._change(lambda entries: {k: v for k, v in entries.items() if k != name})
 
     def _change(self, change: Callable[[dict[str, HostEntry]], dict[str, HostEntry]]) -> None:
+        # A gate only reads the list, and starts faster without.
+        from stringd.system.files import held, make_private_directory, write_atomically
+
         try:
             make_private_directory(self._path.parent)
             with held(self._path.parent):

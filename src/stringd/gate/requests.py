@@ -7,7 +7,6 @@ and nowhere else.
 import os
 import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -23,7 +22,6 @@ from stringd.gate.display import Style, clipped, line
 from stringd.gate.errors import BusyError, RefusalError
 from stringd.gate.execute import Executor
 from stringd.gate.hints import split_form
-from stringd.gate.inquiry import explain_response, grants_response, revoke
 from stringd.gate.machines import Machines
 from stringd.gate.peers import executable_of
 from stringd.gate.policy import StandingPolicy
@@ -36,7 +34,15 @@ from stringd.gate.resolve import resolve
 from stringd.gate.running import RunningCommands
 from stringd.gate.sudo import find_sudo
 from stringd.gate.validate import ASKED, ValidatedRequest
-from stringd.wire.gate import Blob, Request, RequestAction, Response, Status, decode_request
+from stringd.wire.gate import (
+    Blob,
+    Request,
+    RequestAction,
+    Response,
+    Status,
+    decode_request,
+    fresh_id,
+)
 from stringd.wire.jsonlines import JsonError
 
 # A full line of many short words takes fifty times its size once it is read.
@@ -122,7 +128,7 @@ class RequestHandler:
         except JsonError as error:
             self._refuse("", f"invalid JSON: {error}", caller)
             return
-        request_id = str(uuid.uuid4()) if request.id is None else request.id
+        request_id = fresh_id(os.urandom(16)) if request.id is None else request.id
         try:
             validated = ValidatedRequest(
                 request, fresh_id=request_id, now=caller.arrived_ns, max_future=self._max_future
@@ -162,6 +168,8 @@ class RequestHandler:
             self._handle_inquiry(request, caller)
 
     def _handle_inquiry(self, request: ValidatedRequest, caller: GateCaller) -> None:
+        from stringd.gate.inquiry import explain_response, grants_response, revoke  # seldom
+
         policy, peer = self._shop.policy, caller.peer
         if request.action is RequestAction.GRANTS:
             caller.reply(grants_response(request, policy))

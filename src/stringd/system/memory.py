@@ -1,6 +1,5 @@
 """Memory for large answers: kept where it is used again, in large pages."""
 
-import asyncio
 import gc
 import mmap
 import time
@@ -95,6 +94,8 @@ class MemoryKeeper:
         self._load = load
         if load <= LIGHT_LOAD or self._collecting <= LONGEST_COLLECTION:
             self._collecting = collection()
+        import asyncio  # whoever awaits this has it; the gate starts faster without
+
         await asyncio.to_thread(trim)
         helped = (resident_bytes() or now) < now * HELPED
         self._pause = 1 if helped else min(self._pause * 2, LONGEST_PAUSE)
