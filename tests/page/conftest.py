@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.page.support import Shown, World
 from tests.support.browser import PROGRAM
@@ -15,6 +15,8 @@ def chromium() -> Iterator[Browser]:
     """Not for the session: as long as Playwright runs, this thread has its event loop."""
     if PROGRAM is None:
         pytest.skip("Chromium is not installed")
+    # Its own five seconds are not enough for a busy machine.
+    expect.set_options(timeout=WAIT_SECONDS * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=PROGRAM, args=["--no-sandbox"])
         yield browser
