@@ -2,8 +2,10 @@
 
 import os
 import pwd
+import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -39,8 +41,10 @@ class OtherMachine:
     env: dict[str, str]
     """For an ssh that may log in."""
 
-    def entry(self, name: str = "web1", *, port: int | None = None) -> HostEntry:
-        user = pwd.getpwuid(os.getuid()).pw_name
+    def entry(
+        self, name: str = "web1", *, port: int | None = None, user: str | None = None
+    ) -> HostEntry:
+        user = user or pwd.getpwuid(os.getuid()).pw_name
         return HostEntry(name, f"{user}@127.0.0.1", self.key, port or self.port)
 
 
@@ -52,8 +56,20 @@ def make_key(path: Path) -> str:
 
 
 @contextmanager
-def other_machine(folder: Path) -> Iterator[OtherMachine]:
+def other_machine() -> Iterator[OtherMachine]:
     """An sshd as this account, and an agent with the key that it accepts."""
+    folder = Path(tempfile.mkdtemp(prefix="sshd"))
+    # Other accounts of this machine may log in too, and sshd reads the key as them.
+    folder.chmod(0o755)
+    try:
+        with _running(folder) as machine:
+            yield machine
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[OtherMachine]:
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     key = make_key(folder / "host")

@@ -39,8 +39,8 @@ pytestmark = pytest.mark.skipif(MISSING, reason=REASON)
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OtherMachine]:
-    with other_machine(tmp_path_factory.mktemp("sshd")) as running:
+def machine() -> Iterator[OtherMachine]:
+    with other_machine() as running:
         yield running
 
 
