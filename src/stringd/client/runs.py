@@ -12,8 +12,8 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from stringd.client.http import StrangerError, refuse_stranger
 from stringd.wire.runs.codec import decode_message, encode_request
-from stringd.wire.runs.messages import DaemonMessage, Error
-from stringd.wire.runs.requests import ClientMessage, Ping, Subscribe
+from stringd.wire.runs.messages import DaemonMessage, Error, RunBroadcast
+from stringd.wire.runs.requests import ClientMessage, Ping, Subscribe, Unsubscribe
 from stringd.wire.runs.session import RunsSession
 
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
@@ -134,6 +134,13 @@ class RunsClient:
                 self._waiting.remove(message)
                 raise RequestFailedError(message.code, message.message)
 
+    async def hear_from(self, run_id: str, seq: int) -> None:
+        """Hear a run from that broadcast on, instead of from now on. Raises `RunsError`."""
+        await self.tell(Unsubscribe(run_id=run_id))
+        others = (each for each in self._waiting if not _is_said_by(each, run_id))
+        self._waiting = deque(others)
+        await self.send(Subscribe(run_id=run_id, from_seq=seq))
+
     async def messages(self) -> AsyncIterator[DaemonMessage]:
         """Every message that was no answer, as it comes, until the connection ends.
 
@@ -156,3 +163,7 @@ class RunsClient:
             except msgspec.ValidationError:
                 # A newer daemon may say more than we know.
                 await asyncio.sleep(0)
+
+
+def _is_said_by(message: DaemonMessage, run_id: str) -> bool:
+    return isinstance(message, RunBroadcast) and message.run_id == run_id

@@ -37,12 +37,17 @@ class RunFollower:
         read_line: ReadLine,
         *,
         interactive: bool,
+        past: int = 0,
+        until: int | None = None,
     ) -> None:
+        """Endings up to `past` are earlier segments'. A run that rests is shown up to `until`."""
         self._client = client
         self._state = state
         self._view = view
         self._read_line = read_line
         self._interactive = interactive
+        self._past = past
+        self._until = until
         self._asked = asyncio.Event()
         self._left = asyncio.Event()
         self._unanswerable = False
@@ -65,18 +70,25 @@ class RunFollower:
         return LEFT
 
     async def _watch(self) -> int:
+        if self._is_over():
+            return self._exit_code()
         async for message in self._client.messages():
             self._show(message)
-            if self._state.ending is not None:
+            if self._is_over():
                 return self._exit_code()
         return FAILED
+
+    def _is_over(self) -> bool:
+        if self._until is not None:
+            return self._state.seq >= self._until
+        return self._state.ending is not None and self._state.seq > self._past
 
     async def stop(self) -> int:
         """The human pressed Ctrl-C: stop the run and see it end."""
         await self._client.send(r.StopRun(run_id=self._state.run_id))
         async for message in self._client.messages():
             self._show(message)
-            if self._state.ending is not None:
+            if self._is_over():
                 break
         return INTERRUPTED
 

@@ -17,7 +17,12 @@ from stringd.cli.runs.state import Node, RunState
 from stringd.cli.streams import visible
 from stringd.wire.runs import messages as m
 
-_MARKS = {"waiting": ("·", "dim"), "done": ("✓", "green"), "failed": ("✗", "red")}
+_MARKS = {
+    "waiting": ("·", "dim"),
+    "done": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "lost": ("?", "yellow"),
+}
 _FRAMES_PER_SECOND = 12
 
 

@@ -13,6 +13,7 @@ from stringd.cli.runs.decisions import add_commands, answer, decisions
 from stringd.cli.runs.follow import BEGIN
 from stringd.cli.runs.reconnect import is_running, watch_through
 from stringd.cli.runs.run import add_input, add_view_options, input_of
+from stringd.cli.runs.watching import Reach
 from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient
@@ -33,6 +34,12 @@ def main(name: str, argv: Sequence[str]) -> int:
     listing.add_argument("--here", action="store_true", help="only runs of this directory")
     show = commands.add_parser("show", help="what was said in a run")
     resume = commands.add_parser("resume", help="continue after the last completed step")
+    watch = commands.add_parser(
+        "watch",
+        help="everything a run did, and what it does while it works",
+        description="Show a run from its beginning and follow it while it works, as whoever began "
+        "it sees it. Nothing is begun; a line typed answers or steers a run that works.",
+    )
     more = commands.add_parser("continue", help="say more in a finished run; its agents remember")
     add_input(more)
     fork = commands.add_parser(
@@ -50,14 +57,14 @@ def main(name: str, argv: Sequence[str]) -> int:
     stop = commands.add_parser("stop", help="stop a run")
     delete = commands.add_parser("delete", help="forget a run, its history included")
     answer, decisions = add_commands(commands)
-    for each in (show, resume, more, fork, stop, delete, answer, decisions):
+    for each in (show, resume, watch, more, fork, stop, delete, answer, decisions):
         each.add_argument("run_id", help="the run, as `stringd runs` lists it")
-    for each in (resume, more, fork):
+    for each in (resume, watch, more, fork):
         add_view_options(each)
     answer.add_argument("text", nargs="+", help="the answer; - reads it from standard input")
     for each in (listing, show, stop, delete, answer, decisions):
         each.add_argument("--json", action="store_true", help="print JSON")
-    for each in (listing, show, resume, more, fork, stop, delete, answer, decisions):
+    for each in (listing, show, resume, watch, more, fork, stop, delete, answer, decisions):
         add_port(each)
     arguments = list(argv)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
@@ -176,14 +183,45 @@ async def _go_on(port: int, args: argparse.Namespace, request: r.ContinueRun) ->
         running = await is_running(client, args.run_id)
         if running and not request.resume:
             return fail(f"run {args.run_id} is running; see it with stringd runs resume")
-        if not running:
+        reach = None
+        if running:
+            await client.hear_from(args.run_id, 1)
+            reach = Reach(past=prepared.seq or 0)
+        else:
             await client.send(request)
         try:
-            return await watch_through(port, client, prepared, json=args.json, plain=args.plain)
+            return await watch_through(
+                port, client, prepared, json=args.json, plain=args.plain, reach=reach
+            )
         except RequestFailedError:
             # What was prepared for nothing must not keep others from it.
             await client.send(r.StopRun(run_id=args.run_id))
             raise
+
+
+async def _watch(port: int, args: argparse.Namespace) -> int:
+    """Show a run from its beginning, and follow it while it works; begins nothing."""
+    async with RunsClient(port, person=sys.stdin.isatty()) as client:
+        told = await client.ask(r.GetTimeline(run_id=args.run_id))
+        prepared = await client.ask(r.PrepareRun(run_id=args.run_id))
+        if not isinstance(prepared, m.RunPrepared) or not isinstance(told, m.RunTimeline):
+            return fail(f"run {args.run_id} cannot be watched; see stringd runs show")
+        running = await is_running(client, args.run_id)
+        so_far = prepared.seq or 0
+        await client.hear_from(args.run_id, 1)
+        try:
+            return await watch_through(
+                port,
+                client,
+                prepared,
+                json=args.json,
+                plain=args.plain,
+                reach=Reach(past=so_far) if running else Reach(until=so_far),
+            )
+        finally:
+            if not running:
+                # What was prepared to be looked at must not keep others from it.
+                await client.send(r.StopRun(run_id=args.run_id))
 
 
 async def _stop(port: int, args: argparse.Namespace) -> int:
@@ -218,6 +256,7 @@ _WORK = {
     "show": _show,
     "resume": _resume,
     "continue": _continue,
+    "watch": _watch,
     "fork": _fork,
     "stop": _stop,
     "delete": _delete,

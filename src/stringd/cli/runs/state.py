@@ -10,7 +10,7 @@ from stringd.wire.runs import messages as m
 from stringd.wire.runs import stream
 from stringd.wire.runs.types import Usage
 
-State = Literal["waiting", "running", "done", "failed"]
+State = Literal["waiting", "running", "done", "failed", "lost"]
 Prompt = m.RequestInput | m.RequestQuestion | m.RequestPermission
 
 
@@ -45,7 +45,8 @@ def flow_node(raw: dict[str, Any]) -> Node:
 class RunState:
     """Feed it every message with `see`."""
 
-    def __init__(self, prepared: m.RunPrepared) -> None:
+    def __init__(self, prepared: m.RunPrepared, *, whole: bool = False) -> None:
+        """`whole` when the run is heard from its first broadcast on."""
         self.run_id = prepared.run_id
         self.strategy_name = prepared.strategy_name
         self.tree = flow_node(msgspec.json.decode(prepared.flow_tree))
@@ -57,9 +58,15 @@ class RunState:
         self._prompts: list[Prompt] = []
         self.ending: m.StrategyCompleted | m.StrategyError | None = None
         self._calls = Counter[str]()
+        self.seq = 0 if whole else prepared.seq or 0
+        """The number of the last broadcast seen."""
 
     def see(self, message: m.DaemonMessage) -> None:
+        if isinstance(message, m.RunBroadcast) and isinstance(message.seq, int):
+            self.seq = max(self.seq, message.seq)
         match message:
+            case m.StrategyStarted():
+                self._begin()
             case m.StepStarted():
                 self._mark_step(message.step_name, "running")
             case m.StepCompleted():
@@ -70,7 +77,8 @@ class RunState:
                 self.usage += message.usage
                 self._mark_agent(message.agent_name, "done", message.usage)
             case m.RequestInput() | m.RequestQuestion() | m.RequestPermission():
-                self._prompts.append(message)
+                if not self._is_open(message):
+                    self._prompts.append(message)
             case m.StrategyCompleted():
                 self._end(message, "done")
             case m.StrategyError():
@@ -95,6 +103,26 @@ class RunState:
     def _settled(self, agent: str) -> None:
         """The agent went on, so someone has answered it, here or elsewhere."""
         self._prompts = [prompt for prompt in self._prompts if prompt.agent_name != agent]
+
+    def _is_open(self, prompt: Prompt) -> bool:
+        return any(isinstance(x.seq, int) and x.seq == prompt.seq for x in self._prompts)
+
+    def lose(self) -> None:
+        """The connection is gone; what waits is said again by whoever answers next."""
+        self._prompts = []
+        for node in _all(self.tree):
+            if node.state == "running":
+                node.state = "lost"
+
+    def _begin(self) -> None:
+        """A segment begins; what others have completed stays so, unless all of it was."""
+        again = isinstance(self.ending, m.StrategyCompleted)
+        self.ending = None
+        self._prompts = []
+        self._calls.clear()
+        for node in _all(self.tree):
+            if again or node.state != "done":
+                node.state = "waiting"
 
     def _end(self, message: m.StrategyCompleted | m.StrategyError, state: State) -> None:
         self.ending = message

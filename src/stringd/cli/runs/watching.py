@@ -6,45 +6,87 @@ import sys
 import threading
 import time
 from contextlib import ExitStack
+from types import TracebackType
+from typing import NamedTuple, Self
 
 from stringd.cli.keys import TypedLine
 from stringd.cli.runs.common import on_interrupt
-from stringd.cli.runs.follow import LEFT, ReadLine, RunFollower
+from stringd.cli.runs.follow import INTERRUPTED, LEFT, ReadLine, RunFollower
 from stringd.cli.runs.plain_view import JsonView, PlainView, RunView
 from stringd.cli.runs.state import RunState
 from stringd.cli.streams import visible
-from stringd.client.runs import RunsClient, UnreachableError
+from stringd.client.runs import RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs.types import McpServerStatus
 
 
-async def watch(client: RunsClient, prepared: m.RunPrepared, *, json: bool, plain: bool) -> int:
-    """Follow a started run to its end, in the view that fits the terminal."""
-    state = RunState(prepared)
-    for server in prepared.mcp_servers:
-        _say_if_missing(server)
-    with ExitStack() as stack:
-        view, read_line, interactive = _view(state, stack, json=json, plain=plain)
-        session = RunFollower(client, state, view, read_line, interactive=interactive)
-        following = asyncio.create_task(session.follow())
+class Reach(NamedTuple):
+    """How far to follow: past the endings of earlier segments, or as far as a run is that rests."""
+
+    past: int = 0
+    until: int | None = None
+
+
+class Watching:
+    """The view that fits the terminal, for as long as it is entered."""
+
+    def __init__(
+        self, state: RunState, prepared: m.RunPrepared, *, json: bool, plain: bool
+    ) -> None:
+        self._state = state
+        self._stack = ExitStack()
+        self._left = False
+        for server in prepared.mcp_servers:
+            _say_if_missing(server)
+        self._view, self._read_line, self._interactive = _view(
+            state, self._stack, json=json, plain=plain
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._stack:
+            self._view.close()
+        if self._left:
+            run_id = self._state.run_id
+            again = f"stringd runs resume {run_id}"
+            told = f"Run {run_id} continues in the background. Reattach: {again}"
+            print(visible(told), file=sys.stderr)
+
+    def say(self, text: str) -> None:
+        """Something about the connection, where the person sees it."""
+        if isinstance(self._view, PlainView):
+            print(visible(f"stringd: {text}"), file=sys.stderr, flush=True)
+        else:
+            self._view.note(text)
+
+    async def follow(self, client: RunsClient, reach: Reach) -> int:
+        """Follow a run to its end, or until it is left or stopped. Raises `RunsError`."""
+        follower = RunFollower(
+            client,
+            self._state,
+            self._view,
+            self._read_line,
+            interactive=self._interactive,
+            past=reach.past,
+            until=reach.until,
+        )
+        following = asyncio.create_task(follower.follow())
         on_interrupt(following)
         try:
             code = await following
         except asyncio.CancelledError:
-            return await session.stop()
-        except UnreachableError as error:
-            raise UnreachableError(
-                f"{error}. Go on with: stringd runs resume {state.run_id}"
-            ) from error
-        finally:
-            view.close()
-    if code == LEFT:
-        again = f"stringd runs resume {state.run_id}"
-        print(
-            visible(f"Run {state.run_id} continues in the background. Reattach: {again}"),
-            file=sys.stderr,
-        )
-    return code
+            if reach.until is not None:
+                return INTERRUPTED
+            return await follower.stop()
+        self._left = code == LEFT
+        return code
 
 
 def _say_if_missing(server: McpServerStatus) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from msgspec import UNSET
+
 from stringd.runs.engine.executor import CANCELLED
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.engine.loading import prepare
@@ -133,9 +135,12 @@ class Preparation:
         prepared = run.prepared
         if prepared is None:
             raise PrepareError(f"Run already exists: {run.id}")
+        # Counted while it runs: an ending up to here is an earlier segment's.
+        seq = run.seq
         record = await asyncio.to_thread(self._store.timeline, run.id)
         message = _prepared_message(run, prepared, request_id)
         message.conversation = conversation(record)
+        message.seq = seq or UNSET
         client.reply(message)
         join(run, client)
 
@@ -148,5 +153,6 @@ def _prepared_message(run: Run, prepared: Prepared, request_id: Any) -> messages
         flow_tree=prepared.strategy.flow_tree,
         conversation=prepared.conversation,
         mcp_servers=prepared.mcp.statuses() if prepared.mcp else [],
+        seq=run.seq or UNSET,
         request_id=request_id,
     )

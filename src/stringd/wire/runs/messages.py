@@ -44,12 +44,15 @@ class Error(Message, tag="error", kw_only=True):
 
 
 class RunPrepared(Message, tag="run_prepared", kw_only=True):
+    """`seq` is ours: the number of the run's last broadcast so far, absent before its first."""
+
     run_id: str
     strategy_name: str
     agents: list[str]
     flow_tree: Raw
     conversation: ConversationHistory
     mcp_servers: list[McpServerStatus] = []
+    seq: int | UnsetType = UNSET
 
 
 class StrategyList(Message, tag="strategy_list", kw_only=True):
