@@ -18,6 +18,7 @@ ALLOWED: Final = (
     "sshd is not installed",
     # It comes from npm, and only for the long tests.
     "Claude Code could not be installed",
+    "Codex could not be installed",
     "claude could not be installed",
     "codex could not be installed",
     # Kernels and file systems differ, and CI does not choose them.
