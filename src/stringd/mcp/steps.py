@@ -11,7 +11,7 @@ from stringd.wire.topic import DEFAULT_TOPIC, TOPIC_TYPES
 
 MAX_COMMANDS: Final = 20
 _TOPIC: Final = re.compile(rf"((?:{'|'.join(TOPIC_TYPES)}):[\w:-]+)\s+(?=\S)", re.ASCII)
-_APP: Final = re.compile(r"app:[\w:-]+", re.ASCII)
+_APP: Final = re.compile(r"(app:[\w:-]+)(?:#(?:act\.)?([\w-]+))?", re.ASCII)
 _ACTION: Final = re.compile(r"([\w-]+(?::[\w-]+)*)\.([\w.-]+)(?=\s|\Z)", re.ASCII)
 
 Filled = Annotated[str, msgspec.Meta(min_length=1)]
@@ -37,13 +37,16 @@ def commands_of(arguments: StringArguments) -> list[AskedCommand]:
 
 
 def _placed(given: list[str]) -> Iterator[AskedCommand]:
-    """`app:NAME`, `TOPIC COMMAND`, `APP.ACTION …`, or a command for the topic before it."""
+    """`app:NAME`, `app:NAME#ACTION`, `TOPIC COMMAND`, `APP.ACTION …`, or a command alone.
+
+    A command alone is for the topic before it.
+    """
     topic = DEFAULT_TOPIC
     for each in given:
         named, action = _TOPIC.match(each), _ACTION.match(each)
-        if _APP.fullmatch(each):
-            topic = each
-            yield AskedCommand(topic, "/open")
+        if (app := _APP.fullmatch(each)) is not None:
+            topic = app[1]
+            yield AskedCommand(topic, f"/open {topic}#act.{app[2]}" if app[2] else "/open")
         elif named is not None:
             topic = named[1]
             yield AskedCommand(topic, each[named.end() :])

@@ -76,6 +76,16 @@ def test_tools_and_resources_stand_in_a_document(call: Caller) -> None:
     )
 
 
+def test_one_tool_can_be_shown_and_found(call: Caller) -> None:
+    one = call("file:one", "/open app:sums#act.dice").content
+    assert one.startswith("Opened packages/sums/string.md#act.dice\n---\n/act.dice  Throw one die.")
+    found = call("file:one", "/find throw dice --apps").content
+    assert found == (
+        "Found 1 app for “throw dice”\n---\n"
+        "app:sums  Sums: Adds numbers and throws dice  dice, add, owner, divide"
+    )
+
+
 @proves("ACT-45")
 def test_an_update_asks_the_server_again(call: Caller) -> None:
     assert call("file:main", "/update sums").content == "app:sums is up to date."

@@ -1,4 +1,4 @@
-"""`/find`: lines that hold a text, in the open document, a file, a folder or the installed apps."""
+"""`/find`: lines that hold a text, in the open document, a file or a folder; or installed apps."""
 
 import asyncio
 import os
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.runtime.commands.edit_target import unquoted
+from stringd.runtime.commands.find_apps import find_apps
 from stringd.runtime.editing.paths import (
     FilePath,
     is_directory,
@@ -28,7 +29,8 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 _LINE_CHARACTERS: Final = 160
 _SKIPPED: Final = frozenset(("node_modules", "__pycache__", "venv", "target", "dist", "build"))
 _USAGE: Final = """Usage: /find <text> [--in <file or folder> | --apps]
-Without --in: the open document, else the folder where this topic is."""
+Without --in: the open document, else the folder where this topic is.
+With --apps: installed apps and mounted servers, best first."""
 
 
 class _Hits:
@@ -59,8 +61,16 @@ class _Wanted(NamedTuple):
 
 
 async def find(call: Call) -> Result:
-    """List the lines that hold a text, whatever the case, by file and line number."""
+    """List the lines that hold a text, whatever the case, by file and line number.
+
+    With `--apps` the apps that the words mean; the lines of their pages where no app is meant.
+    """
     wanted = _wanted(call.argument)
+    if wanted.apps:
+        home, brief = call.session.user.home, call.caller.brief
+        apps = await asyncio.to_thread(find_apps, home, wanted.text, brief=brief)
+        if apps is not None:
+            return apps
     hits = _Hits(wanted.text)
     where = await asyncio.to_thread(_search, call, wanted, hits)
     count = f"{len(hits.rows)} {'line' if len(hits.rows) == 1 else 'lines'}"

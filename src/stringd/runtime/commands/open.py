@@ -31,6 +31,7 @@ from stringd.runtime.pages.shortcuts import (
     resolve_shortcut,
 )
 from stringd.runtime.pages.show import (
+    action_shown,
     check_block,
     current_page,
     go_to,
@@ -181,6 +182,9 @@ def _open_here(call: Call, going: Destination) -> Result:
     message = f"Opened {call.session.shown(page.uri)}{going.part}"
     if going.lines is not None:
         return Result.page(message, _lines(page, going, call.session.shown(page.uri)))
+    action = action_shown(call, page, block)
+    if action is not None:
+        return Result.page(message, action)
     if block is not None:
         check_block(call, page, block)
     call.session.location = Location.of(page, block)
@@ -259,7 +263,11 @@ async def _open_web(call: Call, going: Destination, address: WebAddress) -> Resu
 
 
 def _opened(call: Call, page: Page, going: Destination) -> Result:
-    if going.lines is None:
+    action = action_shown(call, page, going.block)
+    if action is not None:
+        text = action
+        go_to(call, page, None)
+    elif going.lines is None:
         text = visit(call, page, going.block)
     else:
         text = _lines(page, going, going.typed)

@@ -175,7 +175,7 @@ def _fields(tool: ToolInfo) -> list[str]:
     ordered = sorted(_properties(tool).items(), key=lambda item: item[0] not in needed)
     for name, schema in ordered:
         limits = ["required" if name in needed else "optional", *_limits(schema)]
-        about = str(schema.get("description") or "")
+        about = " ".join(filter(None, (_shape(schema), str(schema.get("description") or ""))))
         if schema.get("default") is not None:
             about = f"{about} [default: {schema['default']}]"
         described = _plain(about).replace('"', "'")[:400]
@@ -183,6 +183,21 @@ def _fields(tool: ToolInfo) -> list[str]:
         field = _NOT_IN_FIELDS.sub("_", name)
         lines.append(f"  {field}: {_type(schema)} ({', '.join(limits)}){quoted}")
     return lines
+
+
+def _shape(schema: Mapping[str, Any]) -> str:
+    """What an object holds, or each of an array's: `each {path, content, mode?}`."""
+    items = schema.get("items")
+    if isinstance(items, dict):
+        inner = _shape(items)
+        return f"each {inner}" if inner else ""
+    held = schema.get("properties")
+    if not isinstance(held, dict) or not held:
+        return ""
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
+    names = (str(name) if name in needed else f"{name}?" for name in held)
+    return f"{{{', '.join(names)}}}"
 
 
 def _limits(schema: Mapping[str, Any]) -> list[str]:

@@ -5,11 +5,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stringd.actions.provenance import InstalledApp, capabilities
-from stringd.actions.schema import signatures
+from stringd.actions.schema import schema, signatures
 from stringd.documents import Included, IncludeFailure, Resolve, available_blocks, render
 from stringd.runtime.editing.paths import FilePath, locate
 from stringd.runtime.editing.text_file import LARGE_FILE_BYTES, is_large
 from stringd.runtime.errors import CommandError
+from stringd.runtime.packages.action_lines import (
+    described,
+    is_mounted,
+    left_out,
+    mounted_lines,
+    without_list,
+)
 from stringd.runtime.packages.mcp_app import SCHEME
 from stringd.runtime.packages.mounts import open_resource
 from stringd.runtime.pages.action_context import stored_names
@@ -109,6 +116,24 @@ def go_to(call: "Call", page: Page, block: str | None) -> Location:
     return session.location
 
 
+def action_shown(call: "Call", page: Page, block: str | None) -> str | None:
+    """What `#act.name` shows: the action's flags, and what the page says it is for.
+
+    None where that is not an action of the page, or a block of it has this name.
+    """
+    document = page.document
+    if block is None or not block.startswith("act.") or document.has_block(block):
+        return None
+    action = document.actions.get(block.removeprefix("act."))
+    if action is None:
+        return None
+    owner = page.provenance
+    short = call.caller.brief and isinstance(owner, InstalledApp)
+    name = f"{owner.name}.{action.id}" if short and isinstance(owner, InstalledApp) else f"/{block}"
+    about = described(document).get(action.id, "")
+    return f"{name}  {about}\n{schema(action)}" if about else f"{name}\n{schema(action)}"
+
+
 def check_block(call: "Call", page: Page, block: str) -> None:
     """Raises `CommandError` when a page has no such block."""
     if page.document.has_block(block):
@@ -144,6 +169,8 @@ def show(call: "Call", location: Location) -> str:
     )
     session.auto_shortcuts = dict(rendered.auto_shortcuts)
     session.seen_menus |= rendered.unfolded_menus
+    if call.caller.brief and location.block is None and is_mounted(page.document):
+        return without_list(rendered.text)
     if page.appendix and location.block is None:
         return f"{rendered.text}\n\n---\n\n{page.appendix}"
     return rendered.text
@@ -153,6 +180,9 @@ def brief_actions(page: Page) -> list[str]:
     """The actions of a page in a line each; those of an app can be called from any topic."""
     owner = page.provenance
     prefix = f"{owner.name}." if isinstance(owner, InstalledApp) else "/act."
+    if is_mounted(page.document):
+        rest = left_out(page.document, owner.name) if isinstance(owner, InstalledApp) else ""
+        return [*mounted_lines(page.document, prefix), *filter(None, [rest])]
     return signatures(page.document.actions.values(), prefix)
 
 
