@@ -151,7 +151,7 @@ def test_no_view_scrolls_sideways_at_any_width(page: Page, filled: World, view: 
     page.goto(f"{filled.address}{view}")
     expect(page.locator(".live")).to_be_attached()
     over = {}
-    for width in (360, 390, 820, 1280, 1920):
+    for width in (360, 390, 720, 820, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 844})
         over[width] = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert max(over.values()) <= 0, over
