@@ -245,7 +245,8 @@ def test_rules_without_a_terminal_are_not_accepted(home: Path) -> None:
 def test_a_broken_file_is_named_by_line_and_everything_is_asked(home: Path) -> None:
     written(home, RULES + '[[rule]]\neffect = "allow"\nargv = ["git", "status"]\n')
     with running_gate(home, program=PERSON) as gate:
-        assert "gate-rules.toml:31: an allow names its program" in gate.terminal.screen
+        shown = gate.terminal.screen.replace("\r\n", "")
+        assert "gate-rules.toml:31: an allow names its program" in shown
         deny(gate, request(["echo", "hello", "x"]))
 
 
@@ -275,7 +276,7 @@ def test_root_needs_no_acceptance_but_a_file_others_can_write_does_not_count(hom
     path.write_text(RULES)
     path.chmod(0o666)
     with running_gate(home, "--root-rules", str(path), program=PERSON) as gate:
-        assert "it does not count" in gate.terminal.screen
+        assert "it does not count" in gate.terminal.screen.replace("\r\n", "")
         deny(gate, request(["echo", "hello", "x"]))
 
 

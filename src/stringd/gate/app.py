@@ -11,7 +11,7 @@ from stringd import __version__
 from stringd.gate.asking import PromptSettings
 from stringd.gate.audit import FILE_NAME, HEAD_KEPT, AuditLog
 from stringd.gate.console import Console
-from stringd.gate.display import Line, Style, fitted, line
+from stringd.gate.display import Line, Style, fitted, line, render, wrap_exact
 from stringd.gate.errors import TroubleError
 from stringd.gate.execute import Executor
 from stringd.gate.hosts import FILE_NAME as HOSTS_FILE
@@ -137,8 +137,16 @@ class _Gate:
         from stringd.gate.standing_rules import standing_rules  # most gates have no rules
 
         return standing_rules(
-            settings.root_rules, settings.rules, self._audit, self._accept, self._announce
+            settings.root_rules, settings.rules, self._audit, self._accept, self._tell_whole
         )
+
+    def _tell_whole(self, text: str) -> None:
+        """Say something of which no part may be cut off."""
+        if self._terminal is None:
+            log(f"stringd gate: {text}")
+            return
+        rows = wrap_exact(render(text), self._terminal.size.columns)
+        self._console.announce([line(row, Style.BOLD) for row in rows])
 
     def _accept(self, rules: "RulesOnDisk", before: str | None) -> bool:
         if self._terminal is None:

@@ -1,5 +1,6 @@
 """What happened, in words for the audit log and lines for the approver. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final
@@ -24,6 +25,7 @@ from stringd.wire.gate import RequestAction, encode_pipeline
 ECHOED_LINES: Final = 10
 MAX_LOGGED: Final = 1024
 MAX_RECEIVED: Final = 8192
+_FOLDERS: Final = re.compile(r"rule:/(?:[^:]*/)?")
 
 
 def received_fields(request: ValidatedRequest, peer: AskingPeer) -> dict[str, object]:
@@ -142,7 +144,9 @@ def refusal_line(request: ValidatedRequest, ending: str, columns: int) -> Line:
 def standing_line(request: ValidatedRequest, by: str, when: str, columns: int) -> Line:
     """What runs without a question, and what allowed it."""
     rank = "as root: " if request.privileged else ""
-    return line(_labelled(f"{when} ▶ {by}  {rank}", request, columns), Style.BOLD)
+    # The audit log has the whole path; here the command matters more.
+    short = _FOLDERS.sub("rule:", by)
+    return line(_labelled(f"{when} ▶ {short}  {rank}", request, columns), Style.BOLD)
 
 
 def log_line(request: ValidatedRequest) -> str:

@@ -25,7 +25,7 @@ def standing_rules(
     if own is None or not _is_sound(own, tell):
         return tuple(rules)
     if not accept(own, read_accepted(own_file)):
-        tell(f"Your rules in {own.path} were not accepted: they do not count.")
+        tell(f"Your rules were not accepted and do not count: {own.path}")
         return tuple(rules)
     if _is_recorded(own, "terminal", audit, tell):
         rules += own.rules
