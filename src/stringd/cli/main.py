@@ -24,6 +24,8 @@ SUBCOMMANDS: Final = {
     "down": Subcommand("control", "stop the daemon"),
     "status": Subcommand("control", "say whether the daemon is running, and what it holds"),
     "doctor": Subcommand("doctor", "check this machine's set-up and say how to fix it"),
+    "backup": Subcommand("backup.command", "put everything stringd keeps for you into one file"),
+    "restore": Subcommand("backup.command", "put back what a backup holds"),
     "allow": Subcommand("allow", "let file commands reach a directory outside the user's home"),
     "trust": Subcommand("trust", "trust a file, or what a folder offers, with its present content"),
     "sandbox": Subcommand("sandbox", "say which walls there are, and which apps run outside them"),

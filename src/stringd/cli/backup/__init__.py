@@ -1,0 +1,1 @@
+"""Everything stringd keeps for its owner, in one file and back again."""
