@@ -130,7 +130,8 @@ class Segment:
             for agent in self._agents.values():
                 if isinstance(agent.body, AcpBody):
                     await agent.body.close()
-            await asyncio.to_thread(self.desk.sandbox.close)
+            if self.desk.sandbox.used:
+                await asyncio.to_thread(self.desk.sandbox.close)
 
     async def _rebuild(self) -> None:
         """Make again what an interrupted segment had in memory: its to-do list."""

@@ -1,9 +1,9 @@
 """A strategy file becomes a `Strategy`, or one error that tells its author everything wrong."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from stringd.runs.strategy.files import (
     workspace_root,
 )
 from stringd.runs.strategy.schema import BUILT_IN_FLOWS, STRATEGY
-from stringd.runs.strategy.source import StrategySource, read_source
+from stringd.runs.strategy.source import REMEMBERED, StrategySource, parse, read_source
 from stringd.system.safe_open import NotAFileError
 from stringd.system.sandbox import Level
 
@@ -55,7 +55,7 @@ def load_strategy(
     """
     files = files or StrategyFiles()
     source = read_source(path, files=files)
-    issues = STRATEGY.check(source.value)
+    issues = _issues(source)
     if issues:
         raise StrategyFileError(_validation_text(source, issues))
     strategy = _strategy(source, _Prompts(source, files, path, cwd or path.parent))
@@ -70,7 +70,18 @@ def load_strategy(
     return strategy
 
 
-def _validation_text(source: StrategySource, issues: list[Issue]) -> str:
+def _issues(source: StrategySource) -> Sequence[Issue]:
+    if len(source.text) > REMEMBERED:
+        return STRATEGY.check(source.value)
+    return _remembered_issues(source.text, source.form)
+
+
+@lru_cache(maxsize=32)
+def _remembered_issues(text: str, form: str) -> Sequence[Issue]:
+    return tuple(STRATEGY.check(parse(text, form)[0]))
+
+
+def _validation_text(source: StrategySource, issues: Sequence[Issue]) -> str:
     lines = "\n".join(f"  - {source.describe(issue)}" for issue in issues)
     return f"Strategy validation failed:\n{lines}"
 

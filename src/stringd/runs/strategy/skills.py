@@ -53,7 +53,10 @@ def find_skills(data_dir: Path, cwd: Path, files: StrategyFiles) -> SkillsFound:
         *((cwd / folder, cwd, "project") for folder in PROJECT_FOLDERS),
     ]
     for place, within, origin in places:
-        for path in sorted(islice((place / "skills").glob("*/SKILL.md"), MAX_FILES)):
+        folder = place / "skills"
+        if not folder.is_dir():
+            continue
+        for path in sorted(islice(folder.glob("*/SKILL.md"), MAX_FILES)):
             try:
                 skill, provenance = read_skill(path, origin, files, within)
             except (SkillFileError, OSError) as error:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,18 +21,25 @@ FORMATS: Final = {".json": "JSON", ".jsonc": "JSON", ".yaml": "YAML", ".yml": "Y
 MAX_BYTES: Final = 1024 * 1024
 SMALL_YAML: Final = 64 * 1024
 """Characters; a larger file is parsed in a worker."""
+REMEMBERED: Final = 16 * 1024
+"""Characters; what a smaller text says is remembered, since most runs use a strategy again."""
 PARSING_SECONDS: Final = 10.0
 _PARSING: Final = WorkerTask(__name__, "yaml_for_daemon", PARSING_SECONDS)
 
 
 @dataclass(frozen=True)
 class StrategySource:
-    """A parsed file: its value, the place of each value, and whose word the file is."""
+    """A parsed file: its value, the place of each value, and whose word the file is.
+
+    `value` is the caller's own to change. `text` and `form` are what it was parsed from.
+    """
 
     path: Path
     value: Any
     places: Places
     provenance: Provenance = "foreign"
+    text: str = ""
+    form: str = ""
 
     def place(self, path: ValuePath) -> SourcePlace:
         """Where the value at `path` is, or its nearest parent that is there."""
@@ -65,13 +73,35 @@ def read_source(
             f"Supported extensions: {', '.join(FORMATS)}."
         )
     read = _read(path, what, files or StrategyFiles(), within)
+    text = _text(read.data, path, what)
     try:
-        value, places = _parse(_text(read.data, path, what), form)
+        value, places = parse(text, form)
     except SourceSyntaxError as bad:
         at = f":{bad.place.line}:{bad.place.column}" if bad.place else ""
         message = f"Failed to parse {what.lower()} {form}: {bad.problem} ({path}{at})"
         raise StrategyFileError(message) from None
-    return StrategySource(path, value, places, read.provenance)
+    return StrategySource(path, value, places, read.provenance, text, form)
+
+
+def parse(text: str, form: str) -> tuple[Any, Places]:
+    """The value of a text, a new one each time, and its places. Raises `SourceSyntaxError`."""
+    if len(text) > REMEMBERED:
+        return _parse(text, form)
+    value, places = _remembered(text, form)
+    return _copied(value), places
+
+
+@lru_cache(maxsize=32)
+def _remembered(text: str, form: str) -> tuple[Any, Places]:
+    return _parse(text, form)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_copied(each) for each in value]
+    return value
 
 
 def _parse(text: str, form: str) -> tuple[Any, Places]:

@@ -47,6 +47,11 @@ class RunSandbox:
         self._temporary: Path | None = None
         self._making = threading.Lock()
 
+    @property
+    def used(self) -> bool:
+        """Whether there is anything to `close`."""
+        return self._temporary is not None
+
     async def has_walls(self) -> bool:
         """Whether this machine can make what the level asks for."""
         return not isinstance(await find_available(), Nothing)
