@@ -5,6 +5,7 @@ from the client's outbox and nothing is read from the peer; what it sent already
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -16,6 +17,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from stringd.server.http.rounds import Rounds
+from stringd.server.ws_frames import FrameReader
 
 if TYPE_CHECKING:
     from stringd.runs import RunService
@@ -31,6 +33,8 @@ TURN_BYTES: Final = 32 * 1024
 """What is parsed at a time."""
 TURN_MESSAGES: Final = 16
 """Messages of one packet that are handled before others get their turn."""
+TURN_SECONDS: Final = 0.001
+"""How long a turn of its own may take; there is one of them in each turn of the loop."""
 WRITE_BYTES: Final = 64 * 1024
 """What is written at a time, so that the peer can say that it does not keep up."""
 SHARED_BYTES: Final = 4 * 1024
@@ -93,6 +97,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._rounds = rounds or Rounds(self._loop)
         self._waits_for_turn = False
         self._protocol = ServerProtocol(max_size=MAX_MESSAGE_BYTES)
+        self._frames = FrameReader(self._protocol)
         self._client = runs.connect(self._flush_soon, speaker=speaker)
         self._transport: asyncio.Transport
         self._unparsed = b""
@@ -153,7 +158,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self._unparsed and not self._messages and not self._client.full:
             self._parse(self._next_piece())
         else:
-            self._hand_over()
+            self._hand_over(time.perf_counter() + TURN_SECONDS)
 
     def _next_piece(self) -> bytes:
         data = self._unparsed
@@ -161,21 +166,25 @@ class WebSocketConnection(asyncio.Protocol):
         return data[:TURN_BYTES]
 
     def _parse(self, data: bytes) -> None:
-        self._protocol.receive_data(data)
-        for event in self._protocol.events_received():
-            if isinstance(event, Request):
+        for event in self._frames.read(data):
+            if isinstance(event, bytes):
+                self._text = True
+                self._deliver(event)
+            elif isinstance(event, Request):
                 self._accept(event)
             elif isinstance(event, Frame):
                 self._receive(event)
         self._hand_over()
         self._send_protocol_data()
 
-    def _hand_over(self) -> None:
-        """Give the client what came, as long as it and its peer keep up."""
-        for _ in range(TURN_MESSAGES):
-            if not self._messages or self._paused or self._client.full:
-                break
+    def _hand_over(self, until: float = 0.0) -> None:
+        """Give the client what came, as long as it and its peer keep up; some, or `until` then."""
+        left = TURN_MESSAGES
+        while self._messages and not self._paused and not self._client.full:
             self._client.receive(self._messages.popleft())
+            left -= 1
+            if left <= 0 and time.perf_counter() >= until:
+                break
         if (self._messages or self._unparsed) and not self._client.full:
             self._ask_for_turn()
         self._listen()
