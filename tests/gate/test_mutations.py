@@ -387,8 +387,8 @@ MUTANTS = [
     Mutant(
         "R3",
         "gate/pipeline.py",
-        "        self._streams.clear()\n        self.end()\n",
-        "        self._streams.clear()\n",
+        "        self.end()\n        self._end_guard()\n",
+        "        self._end_guard()\n",
         RESOURCES + "r3_a_stage_that_cannot_start_ends_the_ones_before_it",
     ),
     Mutant(
