@@ -76,7 +76,7 @@ ALL: list[Requirement] = [
     Requirement("GATE-RULE-02", "A rule is about one file that only root can change", "rules"),
     Requirement("GATE-RULE-03", "The environment must equal the rule's", "rules"),
     Requirement("GATE-RULE-04", "Root's rules come from a file only root can change", "rules"),
-    Requirement("GATE-RULE-05", "Beyond its limit for a caller a rule asks", "rules"),
+    Requirement("GATE-RULE-05", "Beyond its limit a rule asks, whoever used it", "rules"),
     Requirement("GATE-RULE-06", "deny is before ask, and ask before allow", "rules"),
     Requirement("GATE-RULE-07", "What explain says and what the gate does never differ", "rules"),
     Requirement("GATE-RULE-08", "The own rules count once read and accepted by a key", "rules"),

@@ -62,6 +62,22 @@ def test_a_yes_at_the_gate_lets_the_agent_continue(desk: Desk) -> None:
     assert question.request.directory == "/home/a/shop"
 
 
+def test_the_time_a_command_may_take_is_shown() -> None:
+    assert tool_text("Bash", {"command": "make", "timeout": 5000}) == "make\n(for up to 5000 ms)"
+
+
+@pytest.mark.parametrize("tool", ["Write", "Edit", "WebFetch"])
+def test_a_name_of_two_lines_does_not_look_like_a_name_and_a_text(tool: str) -> None:
+    name = "/srv/notes\n+harmless"
+    given = {"file_path": name, "content": "x", "url": name}
+    needed = {"Write": ("file_path", "content"), "WebFetch": ("url",)}
+    texts = {"file_path": name, "old_string": "a", "new_string": "b"}
+    wanted = {each: given[each] for each in needed[tool]} if tool in needed else texts
+    shown = tool_text(tool, wanted)
+    assert "/srv/notes\\n+harmless" in shown
+    assert "+harmless" not in shown.split("\n")
+
+
 def test_a_no_reaches_the_agent_with_its_note(home: Path) -> None:
     human = Human(lambda _: KeyAnswer(Event.NO, by="test", note="use make dist"))
     with serving(home, human) as desk:

@@ -1,5 +1,6 @@
 """The decision without a key, enumerated, and the same whoever asks for it."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -135,3 +136,24 @@ def test_explaining_and_deciding_never_differ(
         explained = policy.explain(asked)
         assert policy.explain(asked) == explained
         assert policy.decide(asked) == explained
+
+
+@proves("GATE-RULE-05")
+def test_a_caller_that_leaves_its_tree_does_not_begin_to_count_again() -> None:
+    policy = StandingPolicy([replace(rule("allow", "a"), limit=2)])
+    asked = attempt(["a", "x"])
+    others = [
+        replace(asked, granted=asked.granted._replace(caller=CALLER._replace(who=CallerId(pid, 7))))
+        for pid in (4242, 4243, 4244)
+    ]
+    decided = [policy.decide(each).effect for each in others]
+    assert decided == [Effect.ALLOW, Effect.ALLOW, Effect.ASK]
+
+
+@proves("GATE-RULE-05")
+def test_each_command_of_a_pipeline_is_a_use() -> None:
+    policy = StandingPolicy([replace(rule("allow", "a"), limit=3)])
+    assert policy.decide(attempt(*[["a", "x"]] * 4)).effect is Effect.ASK
+    assert policy.decide(attempt(["a", "x"], ["a", "x"])).effect is Effect.ALLOW
+    assert policy.decide(attempt(["a", "x"], ["a", "x"])).effect is Effect.ASK
+    assert policy.decide(attempt(["a", "x"])).effect is Effect.ALLOW

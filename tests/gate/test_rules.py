@@ -298,7 +298,7 @@ def test_deny_is_before_ask_and_ask_before_allow_wherever_they_are_written() -> 
 
 RUNNERS = (
     "sh bash dash busybox env xargs nice timeout sudo systemd-run python3 python3.11 perl5.36.0 "
-    "ld-linux-x86-64.so.2 ssh docker docker-compose"
+    "ld-linux-x86-64.so.2 ssh docker docker-compose setarch choom sg run-one logsave qemu-x86_64"
 )
 VERSATILE = (
     "git find tar rsync sort apt apt-get curl less vim.basic sed gawk mawk tee gcc-12 awk.real"
@@ -329,6 +329,8 @@ def test_what_runs_its_words_is_known_by_its_versions_too(name: str) -> None:
         "mawk",
         "tee",
         "gcc-12",
+        "zless",
+        "patch",
     ],
 )
 def test_what_an_argument_makes_run_others_needs_exact_words(name: str) -> None:

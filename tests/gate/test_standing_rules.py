@@ -290,6 +290,17 @@ def test_what_changed_is_marked_and_everything_is_there() -> None:
     assert ("+", "d") in marked
 
 
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0b", "\x1c"])
+def test_a_comment_cannot_look_like_a_rule(separator: str) -> None:
+    text = f"# old{separator}[[rule]]\neffect"
+    assert [line for _, line in marked_lines(text, None)] == text.split("\n")
+    assert [line for mark, line in marked_lines(text, "x") if mark == "+"] == text.split("\n")
+    wrapped = "#" + "x" * 57 + '[[rule]]\n[[rule]]\n'
+    pages = acceptance_pages(RulesOnDisk(Path("/r"), wrapped), wrapped, Size(60, 24))
+    shown = paint([row for page in pages for row in page], colour=False).splitlines()
+    assert [row for row in shown if "[[rule]]" in row] == ["┊ [[rule]]", "  [[rule]]"]
+
+
 def test_the_file_cannot_forge_the_screen() -> None:
     text = "# \x1b[2J\x1b[H harmless\n#" + "x" * 300 + "\n"
     pages = acceptance_pages(RulesOnDisk(Path("/r"), text), None, Size(60, 24))

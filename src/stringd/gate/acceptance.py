@@ -20,6 +20,8 @@ from stringd.gate.terminal import Terminal
 
 HEADER: Final = "━━━ Your rules ━━━ stringd gate ━━━"
 PROMPT: Final = "Use these rules until this gate ends? [y/N]"
+# A line that was cut is told from two.
+CONTINUED: Final = "┊"
 _LOOK_SECONDS: Final = 0.5
 _MARKS: Final = {" ": Style.DIM, "+": Style.BOLD, "-": Style.PLAIN}
 
@@ -33,15 +35,20 @@ def acceptance_pages(rules: RulesOnDisk, before: str | None, size: Size) -> list
 
 def marked_lines(text: str, before: str | None) -> Iterator[tuple[str, str]]:
     """Every line of a text, and those that are gone, each with the mark of a diff."""
-    new = text.splitlines()
+    new = _text_lines(text)
     if before is None or before == text:
         yield from ((" " if before == text else "+", each) for each in new)
         return
     import difflib  # only where something changed
 
-    for each in difflib.ndiff(before.splitlines(), new):
+    for each in difflib.ndiff(_text_lines(before), new):
         if each[:1] in _MARKS:
             yield each[0], each[2:]
+
+
+def _text_lines(text: str) -> list[str]:
+    """As TOML has lines: what looks like one behind another separator would be in a comment."""
+    return [each.removesuffix("\r") for each in text.removesuffix("\n").split("\n")]
 
 
 def _lines(rules: RulesOnDisk, before: str | None, columns: int) -> Iterator[Line]:
@@ -53,7 +60,7 @@ def _lines(rules: RulesOnDisk, before: str | None, columns: int) -> Iterator[Lin
     yield line(f"State:   {count}, {state}")
     for mark, text in marked_lines(rules.text, before):
         for index, piece in enumerate(wrap_exact(visible(text), max(columns - 2, 10))):
-            yield Span(f"{mark if index == 0 else ' '} ", _MARKS[mark]), Span(piece, _MARKS[mark])
+            yield Span(f"{mark if index == 0 else CONTINUED} ", _MARKS[mark]), Span(piece, _MARKS[mark])
 
 
 class Acceptance:

@@ -28,9 +28,13 @@ def visible(text: str) -> str:
 
 
 def _fits(tool: str, given: _Input) -> bool:
-    """Whether the input has nothing beyond what the text of this tool shows."""
-    return set(given) <= _SHOWN[tool] and all(
-        isinstance(given.get(name), str) for name in _NEEDED[tool]
+    """Whether the input has nothing beyond what the text of this tool shows, each in its place."""
+    one_line = (given.get(name) for name in ("file_path", "url"))
+    return (
+        set(given) <= _SHOWN[tool]
+        and all(isinstance(given.get(name), str) for name in _NEEDED[tool])
+        # The rest of a name would look like the lines below it.
+        and not any("\n" in str(each) for each in one_line)
     )
 
 
@@ -40,6 +44,8 @@ def _command(given: _Input) -> Iterator[str]:
         yield "(in the background)"
     if given.get("dangerouslyDisableSandbox"):
         yield "(WITHOUT THE AGENT'S SANDBOX)"
+    if (timeout := given.get("timeout")) is not None:
+        yield f"(for up to {timeout} ms)"
     if description := given.get("description"):
         yield f"# {description}"
 

@@ -5,6 +5,7 @@ allowed. The gate and `stringd gate explain` both call `judge`; there is no othe
 without a key.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -37,7 +38,7 @@ class Attempt:
     as_root: bool
     forward_agent: bool = False
     paths: Paths = field(default_factory=dict)
-    # How often this caller used each rule in the last minute.
+    # How often each rule was used in the last minute, by whomever.
     uses: Mapping[str, int] = field(default_factory=dict)
 
     def commands(self) -> list[StageCommand]:
@@ -76,11 +77,13 @@ def judge(rules: Sequence[Rule], grants: Mapping[int, Granted], attempt: Attempt
                 return Sentence(Effect.ALLOW, f"grant:{number}", f"grant {number}", grant=number)
     allowed = [rule for rule in rules if rule.effect is Effect.ALLOW]
     used: list[Rule] = []
+    uses = Counter(attempt.uses)
     for index, command in enumerate(commands):
-        found = _allow(allowed, command, attempt.uses, index)
+        found = _allow(allowed, command, uses, index)
         if isinstance(found, Sentence):
             return found
         used.append(found)
+        uses[found.name] += 1
     names = dict.fromkeys(rule.name for rule in used)
     why = ", ".join(dict.fromkeys(_place(rule) for rule in used))
     return Sentence(Effect.ALLOW, " ".join(names), f"allowed by {why}", tuple(used))

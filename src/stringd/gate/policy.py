@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,7 +24,8 @@ class StandingPolicy:
         self.grants = GrantBook(clock)
         self._clock = clock
         self._lock = threading.Lock()
-        self._used: dict[tuple[Hashable, str], deque[float]] = {}
+        # By rule, whoever asked: a program that leaves its tree is another caller each time.
+        self._used: dict[str, deque[float]] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -51,15 +52,14 @@ class StandingPolicy:
                 if self.grants.use(ruling.grant) is None:
                     return Sentence(Effect.ASK, why=ENDED)
                 return ruling
-            who, now = attempt.granted.caller.who, self._clock()
-            for name in {rule.name for rule in ruling.rules}:
-                self._used.setdefault((who, name), deque()).append(now)
+            now = self._clock()
+            for rule in ruling.rules:
+                self._used.setdefault(rule.name, deque()).append(now)
             return ruling
 
     def _judge(self, attempt: Attempt) -> Sentence:
         self._forget()
-        who = attempt.granted.caller.who
-        uses = {name: len(times) for (each, name), times in self._used.items() if each == who}
+        uses = {name: len(times) for name, times in self._used.items()}
         return judge(self.rules, self.grants.live(), replace(attempt, uses=uses))
 
     def _forget(self) -> None:

@@ -46,12 +46,19 @@ _WRAPPERS: Final = _split(
     nerdctl kubectl lxc machinectl chrt taskset setpriv capsh prlimit numactl cgexec firejail bwrap
     dbus-run-session xvfb fakeroot proot rlwrap screen tmux ld start-stop-daemon run-parts socat nc
     ncat netcat unbuffer faketime catchsegv guile sbcl ocaml ghc erl iex elixir julia psql mysql
-    sqlite3 m4 dc bc ed ex"""
+    sqlite3 m4 dc bc ed ex setarch linux32 linux64 i386 x86_64 uname26 choom uclampset sg newgrp
+    runcon aa-exec logsave chronic ifne mispipe pee vipe zrun run-one sem eatmydata torsocks torify
+    proxychains proxychains4 valgrind rr gdbserver entr watchexec hyperfine daemonize dtach abduco
+    tini dumb-init catatonit gosu su-exec cpulimit trickle sshpass autossh rsh telnet wine mono
+    dotnet just rake gradle mvn ant bazel yarn pnpm corepack tsx poetry vagrant terraform helm runc
+    crun ctr qemu elvish nu xonsh osh yash mariadb mongosh redis-cli octave gnuplot gp debugfs ftp
+    lftp"""
 )
 _VERSATILE: Final = _split(
     """git hg svn find fd fdfind tar bsdtar gtar cpio rsync scp sftp sort apt apt-get aptitude dpkg
     rpm dnf yum zypper pacman snap pip pip3 pipx uv gem cargo go curl wget aria2c less more most pg
     man info view vi vim nvim nano emacs ne sed gsed awk gawk mawk nawk original-awk tee dd cp mv
     install ln zip unzip 7z split ip tcpdump nmap openssl gpg gcc cc g++ clang as tc lynx w3m mail
-    mutt visudo update-alternatives insmod modprobe mount umount chmod chown setcap setfacl"""
+    mutt visudo update-alternatives insmod modprobe mount umount chmod chown setcap setfacl zless zmore bzless
+    bzmore xzless xzmore batcat bat rvim vimdiff ctags patch logrotate sysctl swapon losetup"""
 )
