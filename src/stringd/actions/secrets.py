@@ -33,9 +33,14 @@ def masked(value: str) -> str:
     return f"{value[:SHOWN_CHARACTERS]}…"
 
 
+def names_secret(name: str) -> bool:
+    """Whether something of this name is a secret, whatever it is."""
+    return _NAME.search(name) is not None
+
+
 def is_secret(name: str, value: str) -> bool:
     """Whether a persistent value must not be shown."""
-    return _NAME.search(name) is not None or _CREDENTIAL.fullmatch(value) is not None
+    return names_secret(name) or _CREDENTIAL.fullmatch(value) is not None
 
 
 def secrets_in(stored: Mapping[str, str], exposed: Iterable[str] = ()) -> dict[str, str]:

@@ -207,7 +207,7 @@ def _shell(session: "Session") -> v.ShellView:
         pid=shell.pid,
         directory=shell.directory,
         level=shell.level,
-        command=running.title if running else "",
+        command=shown_command(running.title) if running else "",
         waits_for_input=running is not None and shell.waits_for_input,
         seconds_left=shell.seconds_left,
     )
