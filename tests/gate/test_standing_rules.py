@@ -295,7 +295,7 @@ def test_a_comment_cannot_look_like_a_rule(separator: str) -> None:
     text = f"# old{separator}[[rule]]\neffect"
     assert [line for _, line in marked_lines(text, None)] == text.split("\n")
     assert [line for mark, line in marked_lines(text, "x") if mark == "+"] == text.split("\n")
-    wrapped = "#" + "x" * 57 + '[[rule]]\n[[rule]]\n'
+    wrapped = "#" + "x" * 57 + "[[rule]]\n[[rule]]\n"
     pages = acceptance_pages(RulesOnDisk(Path("/r"), wrapped), wrapped, Size(60, 24))
     shown = paint([row for page in pages for row in page], colour=False).splitlines()
     assert [row for row in shown if "[[rule]]" in row] == ["┊ [[rule]]", "  [[rule]]"]

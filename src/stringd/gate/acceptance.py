@@ -60,7 +60,10 @@ def _lines(rules: RulesOnDisk, before: str | None, columns: int) -> Iterator[Lin
     yield line(f"State:   {count}, {state}")
     for mark, text in marked_lines(rules.text, before):
         for index, piece in enumerate(wrap_exact(visible(text), max(columns - 2, 10))):
-            yield Span(f"{mark if index == 0 else CONTINUED} ", _MARKS[mark]), Span(piece, _MARKS[mark])
+            yield (
+                Span(f"{mark if index == 0 else CONTINUED} ", _MARKS[mark]),
+                Span(piece, _MARKS[mark]),
+            )
 
 
 class Acceptance:
