@@ -59,6 +59,7 @@ _VERSATILE: Final = _split(
     rpm dnf yum zypper pacman snap pip pip3 pipx uv gem cargo go curl wget aria2c less more most pg
     man info view vi vim nvim nano emacs ne sed gsed awk gawk mawk nawk original-awk tee dd cp mv
     install ln zip unzip 7z split ip tcpdump nmap openssl gpg gcc cc g++ clang as tc lynx w3m mail
-    mutt visudo update-alternatives insmod modprobe mount umount chmod chown setcap setfacl zless zmore bzless
-    bzmore xzless xzmore batcat bat rvim vimdiff ctags patch logrotate sysctl swapon losetup"""
+    mutt visudo update-alternatives insmod modprobe mount umount chmod chown setcap setfacl
+    zless zmore bzless bzmore xzless xzmore batcat bat rvim vimdiff ctags patch logrotate
+    sysctl swapon losetup"""
 )
