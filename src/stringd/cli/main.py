@@ -26,6 +26,8 @@ SUBCOMMANDS: Final = {
     "doctor": Subcommand("doctor", "check this machine's set-up and say how to fix it"),
     "backup": Subcommand("backup.command", "put everything stringd keeps for you into one file"),
     "restore": Subcommand("backup.command", "put back what a backup holds"),
+    "completions": Subcommand("shells.command", "print completions for bash, zsh or fish"),
+    "man": Subcommand("shells.command", "write the manual pages"),
     "allow": Subcommand("allow", "let file commands reach a directory outside the user's home"),
     "trust": Subcommand("trust", "trust a file, or what a folder offers, with its present content"),
     "sandbox": Subcommand("sandbox", "say which walls there are, and which apps run outside them"),
@@ -50,7 +52,8 @@ SUBCOMMANDS: Final = {
 }
 
 
-def _help() -> str:
+def overview() -> str:
+    """What `stringd --help` says."""
     width = max(map(len, SUBCOMMANDS))
     rows = "\n".join(f"  {name:<{width}}  {entry.summary}" for name, entry in SUBCOMMANDS.items())
     return (
@@ -67,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     secure_streams()
     if not args or args[0] in ("-h", "--help", "help"):
-        print(_help(), end="")
+        print(overview(), end="")
         return 0
     name, *rest = args
     if name in ("-V", "--version"):

@@ -7,6 +7,7 @@ every single command.
 import os
 import sys
 
+from stringd import __version__
 from stringd.cli.streams import secure_streams, visible
 from stringd.client.daemon import (
     UsageError,
@@ -33,7 +34,7 @@ usage: string <topic> '<command>'     run one command
        string --daemon [start|stop|status|foreground [port] [--log]]
        string --mcp                   serve MCP, as stringd mcp does
        string user list|current|add|use|set-home|set|rm
-       string --help
+       string --help | --version
 
 A topic is type:name with the types file, web, app and bash; a bare name means file:<name>.
 The daemon is started when it does not run.
@@ -74,6 +75,9 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if not args or args[0] in ("--help", "-h"):
             sys.stdout.write(HELP)
+            return 0
+        if args[0] in ("--version", "-V"):
+            sys.stdout.write(f"string {__version__}\n")
             return 0
         if args[0] == "--daemon":
             return control(args[1:])

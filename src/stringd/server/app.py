@@ -30,6 +30,7 @@ from stringd.server.http.messages import (
     json_response,
     text_response,
 )
+from stringd.server.metrics import Metrics
 from stringd.server.page_files import PREFIX, PageFiles, to_page, wants_page
 from stringd.server.pages import refused_page
 from stringd.server.runs import RunsEndpoint
@@ -97,6 +98,7 @@ class App:
         self._agents = users.UserEndpoints(self.runtime, log, "agent")
         self._sessions = sessions.SessionEndpoints(self.runtime, log)
         self._webhook = WebhookEndpoints(self.runtime, self.watch.feed, log, settings.port)
+        self.metrics = Metrics(self.watch, self.runs)
         self._routes: dict[tuple[str, str], Endpoint] = {
             ("POST", "/exec"): ExecEndpoint(self.runtime, log, settings.queue_timeout),
             ("POST", "/chanflow"): ChanFlowEndpoint(self.runtime, turns),
@@ -110,6 +112,7 @@ class App:
             ("DELETE", "/sessions"): self._sessions.delete,
             ("GET", "/events"): FeedEndpoint(self.watch.feed),
             ("GET", "/overview"): self.watch.overview,
+            ("GET", "/metrics"): self.metrics,
             ("GET", "/gate/audit"): GateLog(audit_log()),
             ("GET", "/doctor"): Doctor(settings.port, str(settings.data_dir)),
             ("POST", "/shutdown"): self._shutdown,

@@ -24,6 +24,7 @@ ENDPOINTS: Final = (
     "POST /chanflow",
     "GET /events",
     "GET /overview",
+    "GET /metrics",
     "POST /mcp",
     "GET /ws",
     "POST /shutdown",

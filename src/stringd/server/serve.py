@@ -145,6 +145,7 @@ async def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     crowd = Crowd(loop)
+    app.metrics.connections = lambda: len(crowd.connections)
     reception = Reception(log)
 
     upgrade = partial(app.runs.take_over, rounds=crowd.rounds)

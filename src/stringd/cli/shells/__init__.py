@@ -1,0 +1,1 @@
+"""Completions and manual pages, both made from what `--help` says."""
