@@ -24,6 +24,7 @@ from tests.gate.support import (
     QUESTION,
     Desk,
     Human,
+    Terminal,
     answer,
     connect,
     exchange,
@@ -300,6 +301,21 @@ def test_the_list_is_kept_from_the_command_line(home: Path, machine: OtherMachin
     assert hosts("remove", "web1").returncode == 0
     assert "stringd gate hosts add" in hosts("list").stdout
     assert hosts("test", "web1").returncode == 1
+
+
+@pytest.mark.parametrize(("typed", "ending"), [("y", "is in the list"), ("", "Nothing was")])
+def test_a_person_sees_the_key_before_it_is_pinned(
+    home: Path, machine: OtherMachine, typed: str, ending: str
+) -> None:
+    entry = machine.entry()
+    words = ["hosts", "add", "web1", entry.destination, "--port", str(machine.port)]
+    env = {**machine.env, "STRINGD_DATA_DIR": str(home)}
+    program = [sys.executable, "-m", "stringd", "gate", *words]
+    with closing(Terminal(program, env, (30, 200))) as terminal:
+        assert entry.fingerprint in terminal.wait_for("Pin this key for web1? [y/N]")
+        terminal.type(f"{typed}\n")
+        terminal.wait_for(ending)
+    assert list(Hosts(home / FILE_NAME).all()) == (["web1"] if typed else [])
 
 
 def test_the_request_command_names_the_machine(elsewhere: Desk) -> None:
