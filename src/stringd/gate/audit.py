@@ -15,12 +15,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from stringd.gate.errors import TroubleError, os_text
 from stringd.gate.instants import format_instant
+from stringd.gate.sha import sha256
 from stringd.wire.gate import AUDIT_LOG
 
 FILE_NAME: Final = AUDIT_LOG

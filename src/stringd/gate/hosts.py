@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from stringd.gate.errors import RefusalError, TroubleError, os_text
+from stringd.gate.sha import sha256
 from stringd.wire.gate import HERE
 
 FILE_NAME: Final = "gate-hosts.json"

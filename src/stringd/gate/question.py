@@ -7,7 +7,6 @@ lets nobody approve before the last one was seen.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -34,6 +33,7 @@ from stringd.gate.display import (
 )
 from stringd.gate.hints import hints
 from stringd.gate.program import Route, ShownProgram
+from stringd.gate.sha import sha256
 from stringd.gate.subject import permission_lines
 from stringd.gate.trust import Weakness
 from stringd.gate.validate import SCANNED_FIELDS, ValidatedRequest

@@ -1,10 +1,10 @@
 """The memory that makes an approval usable once. The clock is an argument and must be monotonic."""
 
 import threading
-from hashlib import sha256
 from typing import Final
 
 from stringd.gate.errors import BusyError, RefusalError
+from stringd.gate.sha import sha256
 from stringd.gate.validate import MAX_AGE_SECONDS
 
 MARGIN_SECONDS: Final = 60

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from typing import Final
 
 from stringd.gate.capture import Capture
@@ -18,6 +17,7 @@ from stringd.gate.display import (
 from stringd.gate.pipeline import Outcome
 from stringd.gate.program import Route, ShownProgram
 from stringd.gate.question import MAX_NAME, MAX_PATH, MAX_REASON, AskingPeer, digest
+from stringd.gate.sha import sha256
 from stringd.gate.subject import subject
 from stringd.gate.validate import ValidatedRequest
 from stringd.wire.gate import RequestAction, encode_pipeline

@@ -4,7 +4,6 @@ import fcntl
 import os
 import signal
 from contextlib import suppress
-from hashlib import sha256
 from typing import Final
 
 # A larger file is held and compared, but neither copied nor hashed while a person waits.
@@ -39,6 +38,8 @@ def copy(file: int) -> int:
 
 def digest(file: int) -> str:
     """The SHA-256 of an open file."""
+    from hashlib import sha256  # fast for what is large, and only then worth its memory
+
     whole, offset = sha256(), 0
     while piece := os.pread(file, _PIECE, offset):
         whole.update(piece)
