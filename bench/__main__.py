@@ -6,7 +6,18 @@ from pathlib import Path
 
 from bench.table import markdown
 
-HELPERS = {"__init__", "__main__", "table", "floor_exec", "floods", "hostile_ways", "probed_daemon"}
+HELPERS = {
+    "__init__",
+    "__main__",
+    "arms",
+    "arms_table",
+    "floods",
+    "floor_exec",
+    "hostile_ways",
+    "probed_daemon",
+    "servers",
+    "table",
+}
 
 
 def main(wanted: list[str]) -> int:
@@ -19,6 +30,8 @@ def main(wanted: list[str]) -> int:
     for name in wanted or known:
         module = import_module(f"bench.{name}")
         print(markdown(module.TITLE, module.rows()), flush=True)
+        if hasattr(module, "more"):
+            print(module.more(), flush=True)
     return 0
 
 

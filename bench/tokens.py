@@ -12,8 +12,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any, NamedTuple
 
+from bench.arms import Turn
+from bench.arms_table import table
+from bench.servers import packages, published_vocabulary, record
 from bench.table import Row
 from stringd.client import String
 from stringd.mcp.catalog import TOOLS, ListedTool
@@ -26,14 +30,7 @@ TITLE = "Tokens: one tool for every command, against one tool for each action"
 APPS = Path(__file__).parent / "apps"
 NAMES = ("weather", "tasks", "issues", "calendar", "mail")
 Count = Callable[[str], int]
-Call = Callable[[list[str]], tuple["Turn", list[str]]]
-
-
-class Turn(NamedTuple):
-    """One tool call and its result, as a model writes the one and reads the other."""
-
-    call: str
-    result: str
+Call = Callable[[list[str]], tuple[Turn, list[str]]]
 
 
 class Task(NamedTuple):
@@ -59,10 +56,31 @@ def rows() -> Iterator[Row]:
     yield from _conversation(count, tasks, discoveries)
 
 
+def more() -> str:
+    """The five arms with the schemas of public servers, if npm and pip give them."""
+    try:
+        shipped = import_module("rs_bpe.bpe").openai
+        with packages() as folder:
+            recorded = record(folder, _json_file("real_tasks.json"))
+    except (ImportError, OSError, SubprocessError) as error:
+        return f"Five arms not measured: {type(error).__name__}: {error}"
+    counts: dict[str, Count] = {
+        "o200k_base (rs-bpe)": shipped.o200k_base().count,
+        "cl100k_base (rs-bpe)": shipped.cl100k_base().count,
+    }
+    if recorded.vocabulary is not None:
+        counts["claude.json (@anthropic-ai/tokenizer)"] = published_vocabulary(recorded.vocabulary)
+    ours = "".join(map(_compact, _listed(TOOLS[:1])))
+    listed = [f"- {name}: {version}" for name, version in recorded.versions.items()]
+    listed += [f"- {name}: not mounted: {why}" for name, why in recorded.missing.items()]
+    tables = [table(count, name, recorded, ours) for name, count in counts.items()]
+    return "\n".join(["## Five ways, public servers", "", *listed, "", *tables])
+
+
 def _standing(count: Count) -> Iterator[Row]:
     tools = _json_file("tools.json")
     peer = sum(count(_compact(tool)) for tool in tools)
-    one, all_seven = _listing(count, TOOLS[:1]), _listing(count, TOOLS)
+    one, all_seven = standing(count, TOOLS[:1]), standing(count, TOOLS)
     what = f"standing: {len(NAMES)} apps, {len(tools)} actions"
     yield _row(f"{what}, `string` alone", one, peer)
     yield _row(f"{what}, all seven tools", all_seven, peer)
@@ -84,7 +102,7 @@ def _tasks(count: Count, tasks: list[Task], discoveries: dict[str, list[Turn]]) 
 def _conversation(
     count: Count, tasks: list[Task], discoveries: dict[str, list[Turn]]
 ) -> Iterator[Row]:
-    one = _listing(count, TOOLS[:1])
+    one = standing(count, TOOLS[:1])
     peer = sum(count(_compact(tool)) for tool in _json_file("tools.json"))
     ours: list[Turn] = []
     theirs: list[Turn] = []
@@ -235,12 +253,16 @@ def service() -> Iterator[int]:
         server.server_close()
 
 
-def _listing(count: Count, tools: tuple[ListedTool, ...]) -> int:
-    listed = [
+def standing(count: Count, tools: tuple[ListedTool, ...]) -> int:
+    """What the definitions of tools cost in every conversation."""
+    return sum(count(_compact(tool)) for tool in _listed(tools))
+
+
+def _listed(tools: tuple[ListedTool, ...]) -> list[dict[str, Any]]:
+    return [
         {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
         for tool in tools
     ]
-    return sum(count(_compact(tool)) for tool in listed)
 
 
 def _cost(count: Count, turns: list[Turn]) -> int:
