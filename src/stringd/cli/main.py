@@ -24,6 +24,7 @@ SUBCOMMANDS: Final = {
     "down": Subcommand("control", "stop the daemon"),
     "status": Subcommand("control", "say whether the daemon is running, and what it holds"),
     "doctor": Subcommand("doctor", "check this machine's set-up and say how to fix it"),
+    "service": Subcommand("service.command", "start the daemon at login, as a service"),
     "backup": Subcommand("backup.command", "put everything stringd keeps for you into one file"),
     "restore": Subcommand("backup.command", "put back what a backup holds"),
     "completions": Subcommand("shells.command", "print completions for bash, zsh or fish"),

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 import resource
 import signal
 import socket
@@ -23,6 +24,7 @@ from stringd.server.unix_socket import SocketRefusedError, UnixSocket
 from stringd.server.visitors import Reception
 from stringd.system.keeper import Keeper
 from stringd.system.lineage import Marks
+from stringd.system.listen_fds import take_sockets
 from stringd.system.memory import MemoryKeeper, keep_freed_memory
 from stringd.system.network_walls import network_walls
 from stringd.system.processes.orphans import collect_abandoned
@@ -53,14 +55,18 @@ class PortInUseError(Exception):
     """The port is taken; `str()` says which and why."""
 
 
-def bind(port: int) -> socket.socket:
-    """A listening loopback socket. Raises `PortInUseError`."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def bind(port: int, given: socket.socket | None = None) -> socket.socket:
+    """A listening loopback socket, or the one a service manager opened on the port.
+
+    Raises `PortInUseError`.
+    """
+    listener = given or socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # Connections inherit it.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
     try:
-        listener.bind((LOOPBACK, port))
+        if given is None:
+            listener.bind((LOOPBACK, port))
         listener.listen(1024)
     except OSError as error:
         listener.close()
@@ -77,7 +83,19 @@ def listeners(settings: "DaemonSettings") -> Iterator[list[socket.socket]]:
     """What connections will come in by. Raises `PortInUseError` before anything is touched."""
     ports = [settings.port, *([settings.runs_port] if settings.runs_port else [])]
     with ExitStack() as bound:
-        yield [bound.enter_context(bind(port)) for port in ports]
+        try:
+            given = {
+                each.getsockname(): bound.enter_context(each) for each in take_sockets(os.environ)
+            }
+        except OSError as error:
+            raise PortInUseError(f"LISTEN_FDS cannot be used: {error.strerror}") from error
+        foreign = [name for name in given if name not in [(LOOPBACK, port) for port in ports]]
+        if foreign:
+            raise PortInUseError(
+                f"the service manager opened {foreign[0]}, and the daemon listens on "
+                f"{LOOPBACK}:{settings.port} only. Change ListenStream, or the port."
+            )
+        yield [bound.enter_context(bind(port, given.get((LOOPBACK, port)))) for port in ports]
 
 
 def run(
