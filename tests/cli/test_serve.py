@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, free_port
 from tests.support.http import User, request
 
 
@@ -27,7 +27,8 @@ def test_an_unusable_setting_is_named(env: dict[str, str], name: str, value: str
 def test_a_data_directory_that_is_a_file_is_named(env: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("", encoding="utf-8")
-    done = run("stringd", "serve", env={**env, "STRINGD_DATA_DIR": str(path)})
+    mine = {"STRINGD_DATA_DIR": str(path), "STRINGD_PORT": str(free_port())}
+    done = run("stringd", "serve", env={**env, **mine})
     assert (done.code, done.out) == (1, "")
     assert done.err == f"stringd: File exists: {path}\n"
 
