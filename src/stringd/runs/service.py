@@ -126,16 +126,20 @@ class RunService:
         self,
         wake: Callable[[], None],
         *,
+        wake_later: Callable[[], None] | None = None,
         speaker: Speaker | None = None,
         kind: ClientKind = "human",
         **limits: int,
     ) -> ConnectedClient:
         """A new client; `wake` is called when it has frames to take.
 
+        `wake_later` is called instead when all of them are broadcasts of runs.
         `speaker` is asked who decides. Without one it is this process itself.
         """
         self._directory.renew_catalog()
-        client = ConnectedClient(self._dispatcher, wake, speaker=speaker, kind=kind, **limits)
+        client = ConnectedClient(
+            self._dispatcher, wake, wake_later=wake_later, speaker=speaker, kind=kind, **limits
+        )
         self._clients[client] = None
         return client
 

@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stringd.server.deliveries import Deliveries
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -37,6 +39,7 @@ class RunsEndpoint:
         self._gate: GateAnswers | None = None
         self._started = asyncio.Event()
         self._waiting: set[asyncio.Task[None]] = set()
+        self._deliveries: Deliveries | None = None
 
     @property
     def active_runs(self) -> int:
@@ -115,7 +118,9 @@ class RunsEndpoint:
     ) -> None:
         from stringd.server.ws import take_over
 
-        take_over(service, transport, request, speaker, place, rounds)
+        if self._deliveries is None:
+            self._deliveries = Deliveries(asyncio.get_running_loop())
+        take_over(service, transport, request, speaker, place, rounds, self._deliveries)
 
     def _load(self) -> "RunService":
         # The first client would hold up the loop if it had to load this.

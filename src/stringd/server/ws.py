@@ -1,7 +1,8 @@
 """`/ws`: one WebSocket connection between a socket and a runs client, on `websockets` sans I/O.
 
-Frames queued in one loop turn leave in one write. While the peer does not read, nothing is taken
-from the client's outbox and nothing is read from the peer; what it sent already waits as it came.
+Frames queued in one loop turn leave in one write, those of many watchers less often. While the peer
+does not read, nothing is taken from the client's outbox and nothing is read from the peer; what it
+sent already waits as it came.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from stringd.server.deliveries import Deliveries
 from stringd.server.http.rounds import Rounds
 from stringd.server.ws_frames import FrameReader
 
@@ -49,9 +51,10 @@ def take_over(
     speaker: "Speaker | None" = None,
     place: "Place | None" = None,
     rounds: Rounds | None = None,
+    deliveries: Deliveries | None = None,
 ) -> None:
     """Take an upgrading connection over: its transport, and its request once more."""
-    connection = WebSocketConnection(runs, speaker, place, rounds)
+    connection = WebSocketConnection(runs, speaker, place, rounds, deliveries)
     transport.set_protocol(connection)
     connection.connection_made(transport)
     connection.data_received(request)
@@ -91,20 +94,23 @@ class WebSocketConnection(asyncio.Protocol):
         speaker: "Speaker | None" = None,
         place: "Place | None" = None,
         rounds: Rounds | None = None,
+        deliveries: Deliveries | None = None,
     ) -> None:
         self._place = place
         self._loop = asyncio.get_running_loop()
         self._rounds = rounds or Rounds(self._loop)
+        self._deliveries = deliveries or Deliveries(self._loop)
         self._waits_for_turn = False
         self._protocol = ServerProtocol(max_size=MAX_MESSAGE_BYTES)
         self._frames = FrameReader(self._protocol)
-        self._client = runs.connect(self._flush_soon, speaker=speaker)
+        self._client = runs.connect(self._flush_soon, wake_later=self._flush_later, speaker=speaker)
         self._transport: asyncio.Transport
         self._unparsed = b""
         self._parts: list[bytes] = []
         self._text = True
         self._messages: deque[str | bytes] = deque()
         self._scheduled = False
+        self._delivered_later = False
         self._paused = False
         self._deaf = False
         self._alive = True
@@ -234,6 +240,16 @@ class WebSocketConnection(asyncio.Protocol):
         if not self._scheduled and not self._paused:
             self._scheduled = True
             self._loop.call_soon(self._flush)
+
+    def _flush_later(self) -> None:
+        """Write with the others who were told the same."""
+        if not self._scheduled and not self._delivered_later and not self._paused:
+            self._delivered_later = True
+            self._deliveries.add(self._deliver_later)
+
+    def _deliver_later(self) -> None:
+        self._delivered_later = False
+        self._flush()
 
     def _flush(self) -> None:
         self._scheduled = False

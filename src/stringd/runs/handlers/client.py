@@ -50,6 +50,7 @@ class ConnectedClient:
         handler: Handler,
         wake: Callable[[], None],
         *,
+        wake_later: Callable[[], None] | None = None,
         max_frames: int = MAX_FRAMES,
         max_bytes: int = MAX_BYTES,
         speaker: Speaker | None = None,
@@ -71,6 +72,9 @@ class ConnectedClient:
         self.finished = asyncio.Event()
         self._handler = handler
         self._wake = wake
+        self._wake_later = wake_later or wake
+        # Whether whoever takes the frames was told that there is no hurry.
+        self._unhurried = False
         self._max_frames = max_frames
         self._max_bytes = max_bytes
         self._pause_bytes = min(max_bytes, PAUSE_BYTES)
@@ -119,7 +123,7 @@ class ConnectedClient:
             self.finished.set()
             self.closing = True
             self.tool_calls.close()
-            self._wake = _nobody_waits
+            self._wake = self._wake_later = _nobody_waits
             self.take()
             self._handler.gone(self)
 
@@ -184,10 +188,6 @@ class ConnectedClient:
         """Whether what is queued for it alone should be read first."""
         return len(self._outbox) >= self._max_frames or self._bytes >= self._pause_bytes
 
-    @property
-    def _crowded(self) -> bool:
-        return len(self._outbox) >= self._max_frames or self._bytes >= self._max_bytes
-
     def reply(self, message: Message) -> None:
         """Queue an answer to this client alone."""
         message.ts = timestamp()
@@ -197,17 +197,25 @@ class ConnectedClient:
         """Queue a frame, however full the outbox is."""
         if self.closing:
             return
-        if not self._outbox:
+        if not self._outbox or self._unhurried:
+            self._unhurried = False
             self._wake()
+        self._queue(frame)
+
+    def _queue(self, frame: bytes) -> None:
         self._outbox.append(frame)
         self._bytes += len(frame)
-        if self._pausing:
+        if self._bytes >= self._pause_bytes or len(self._outbox) >= self._max_frames:
             self._roomy.clear()
 
     def offer(self, run_id: str, seq: int, frame: bytes) -> bool:
         """Queue a broadcast; False when this client is too far behind to hear more of the run."""
-        if not self._crowded:
-            self.push(frame)
+        if self._bytes < self._max_bytes and len(self._outbox) < self._max_frames:
+            if not self.closing:
+                if not self._outbox:
+                    self._unhurried = True
+                    self._wake_later()
+                self._queue(frame)
             return True
         self.runs.discard(run_id)
         self.reply(
