@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
+from functools import partial
 from typing import Final, NamedTuple
 
 from stringd.system.detached import DetachedJob, JobReport, OpenJob, SandboxJob
@@ -67,11 +68,13 @@ class Command:
         kept: Callable[[DetachedJob], None] | None = None,
         sandboxed: bool = False,
         ends_by: signal.Signals = signal.SIGHUP,
+        largest_file: int | None = None,
     ) -> None:
         """Start `argv` in a directory, given by path or by an open descriptor.
 
         Without `err` both streams go to `out`, in the order of arrival. `ends_by` is how the
-        program is asked to end. Raises `OSError`, or `ValueError` for text no program can take.
+        program is asked to end. `largest_file`, in bytes, is for programs that keep no jobs. Raises
+        `OSError`, or `ValueError` for text no program can take.
         """
         self._ends_by = ends_by
         self._keeps_detached = keeps_detached
@@ -92,6 +95,8 @@ class Command:
             start = spawn_child if keeps_detached else start_child
             if keeps_detached:
                 adopt_orphans()
+            elif largest_file is not None:
+                start = partial(start_child, largest_file=largest_file)
             files = (self._report.theirs if self._report else nothing, ends[0], ends[-1])
             self._child: ChildProcess = start(
                 argv, environment=environment, cwd=directory, files=files

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from stringd.runs.errors import PackageError
+from stringd.runs.strategy import git as git_packages
 from stringd.runs.strategy.package_sources import (
     GitSource,
     PathSource,
@@ -241,10 +242,15 @@ async def test_a_git_repository_is_a_source(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     repository = put(tmp_path / "repository", {f"one/{n}": d for n, d in files().items()})
 
-    def git(*words: str) -> str:
+    def git(*words: str, text: str = "") -> str:
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
         done = subprocess.run(
-            ["git", *who, *words], cwd=repository, check=True, capture_output=True, text=True
+            ["git", *who, *words],
+            cwd=repository,
+            check=True,
+            capture_output=True,
+            text=True,
+            input=text,
         )
         return done.stdout.strip()
 
@@ -263,6 +269,15 @@ async def test_a_git_repository_is_a_source(
     await watcher.ask("hub_remove", name="@me/pack")
     answer = await watcher.ask("hub_install", name=f"{url}#one")
     assert answer["installedPackage"]["version"] == "2.0.0"
+    monkeypatch.setattr(git_packages, "_MAX_FILE", 4 * 1024 * 1024)
+    # Folders that name the same folder ten times over: a few objects, a large archive.
+    tree = git("write-tree")
+    for _ in range(4):
+        listed = "".join(f"040000 tree {tree}\t{name}\n" for name in "abcdefghij")
+        tree = git("mktree", text=listed)
+    git("update-ref", "refs/heads/large", git("commit-tree", "-m", "large", tree))
+    large = await watcher.ask("hub_install", name=f"{url}@large")
+    assert large["message"] == "the repository has more than 4 MiB in it"
     missing = await watcher.ask("hub_install", name=f"{url}@nowhere#one")
     assert "git clone failed: " in missing["message"]
 

@@ -46,3 +46,20 @@ async def test_a_stopped_preparation_takes_nothing_from_the_one_after_it(
     second = await watcher.until("strategy_completed")
     numbers = [message["seq"] for message in (*first, stopped, *second)]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+async def test_a_strategy_that_cannot_be_used_takes_nothing_from_its_run(watcher: Watcher) -> None:
+    said = strategy(sequential("a"), a=scripted("one", "two"))
+    assert (await watcher.ask("prepare_run", runId="r1", strategy=said))["type"] == "run_prepared"
+    await watcher.send("start_run", runId="r1", input="go")
+    await watcher.until("strategy_completed")
+    refused = await watcher.ask("prepare_run", runId="r1", strategy={"name": "x"})
+    assert "Strategy validation failed" in refused["message"]
+    assert (await watcher.ask("prepare_run", runId="r1"))["type"] == "run_prepared"
+
+
+async def test_a_client_does_not_offer_a_tool_in_place_of_ours(watcher: Watcher) -> None:
+    said = strategy(sequential("a"), a={**scripted("one"), "tools": ["run_command"]})
+    tools = [{"name": "run_command", "description": "says it did"}]
+    refused = await watcher.ask("prepare_run", runId="r1", strategy=said, tools=tools)
+    assert refused["message"] == "run_command is a tool of stringd: offer yours by another name"

@@ -192,3 +192,18 @@ async def test_steps_side_by_side_that_were_not_done_begin_from_nothing(tmp_path
         await watcher.send("continue_run", runId="f", input="", resume=True)
         await answer(watcher)
         assert (await watcher.ended())["result"] == "B go\n\nQ"
+
+
+async def test_a_fork_of_a_run_that_brought_its_strategy_outlives_that_run(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    said = strategy(sequential("a", "b"), a=scripted("A"), b=scripted("B {message}"))
+    prepared = await watcher.ask("prepare_run", runId="r1", strategy=said)
+    assert prepared["type"] == "run_prepared", prepared
+    await watcher.send("start_run", runId="r1", input="go", requestId="start")
+    await watcher.until("strategy_completed")
+    assert (await fork(watcher, "a"))["type"] == "run_forked"
+    assert (await fork(watcher, "a", "f", "f2"))["type"] == "run_forked"
+    for gone, rest in (("r1", "f"), ("f", "f2")):
+        assert (await watcher.ask("delete_run", runId=gone))["type"] == "run_deleted"
+        assert started(await go_on(watcher, rest)) == ["step_started(b)"]

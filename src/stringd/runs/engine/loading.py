@@ -24,7 +24,7 @@ from stringd.runs.mcp.definitions import ServerDefinition, definitions
 from stringd.runs.mcp.servers import check_servers, default_selection
 from stringd.runs.record.events import RunStarted
 from stringd.runs.record.resume import read_journal
-from stringd.runs.record.store import RunStore
+from stringd.runs.record.store import KeptStrategy, RunStore
 from stringd.runs.record.views import conversation, latest_start
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.discover import find, find_project
@@ -83,21 +83,25 @@ def _prepare(
     before = latest_start(events)
     if before is None and in_memory:
         raise PrepareError(f"Run already exists: {run_id}")
+    registry = config.registry.copy()
+    for tool in tools:
+        if config.registry.find_tool(tool.name) is not None:
+            # A timeline that says run_command means ours, with its sandbox and permissions.
+            raise PrepareError(f"{tool.name} is a tool of stringd: offer yours by another name")
+        registry.tool(tool)
+    earlier = store.kept_strategy(run_id) if request.strategy is not UNSET else None
     if request.strategy is not UNSET:
         request = _kept(request, request.strategy, run_id, store)
     if before is None and request.strategy_path is UNSET:
         raise PrepareError(f"Run not found: {run_id}")
     settings = _settings(request, before, config)
     manifest = settings.manifest_path
-    registry = config.registry.copy()
-    for tool in tools:
-        registry.tool(tool)
     where = Path(settings.cwd) / manifest if manifest else None
     try:
         loaded = load_all(settings, where, config, registry)
-    except RunServiceError:
-        if before is None and request.strategy is not UNSET:
-            store.drop_strategy(run_id)
+    except BaseException:
+        if request.strategy is not UNSET:
+            _put_back(earlier, run_id, store)
         raise
     return Prepared(
         kind="new" if before is None else "continuation",
@@ -149,6 +153,14 @@ def _kept(
         raise PrepareError("Give strategyPath or strategy, not both")
     path = store.keep_strategy(run_id, msgspec.json.encode(strategy))
     return replace(request, strategy_path=str(path))
+
+
+def _put_back(earlier: KeptStrategy | None, run_id: str, store: RunStore) -> None:
+    """What cannot be used takes nothing from a run that had a strategy before."""
+    if earlier is None:
+        store.drop_strategy(run_id)
+    else:
+        store.keep_strategy(run_id, earlier.data)
 
 
 class LoadedStrategy(NamedTuple):

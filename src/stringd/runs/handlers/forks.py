@@ -5,7 +5,13 @@ import asyncio
 from stringd.runs.engine.live_runs import LiveRuns
 from stringd.runs.errors import PrepareError, RefusedError
 from stringd.runs.handlers.client import ConnectedClient
-from stringd.runs.record.fork import completed_steps, find_point, forked_events, forked_frames
+from stringd.runs.record.fork import (
+    completed_steps,
+    find_point,
+    forked_events,
+    forked_frames,
+    with_strategy,
+)
 from stringd.runs.record.store import RunStore, check_run_id
 from stringd.runs.record.views import latest_start
 from stringd.wire.runs import messages, requests
@@ -53,7 +59,10 @@ class Forks:
                 f"Run {source} has not completed a step {request.at!r}. "
                 f"Completed: {known or 'none yet'}",
             )
-        run_id = run_id or new_run_id(started.strategy_path)
+        kept = self._store.kept_strategy(source)
+        if kept is not None and started.strategy_path != str(kept.path):
+            kept = None
+        run_id = run_id or new_run_id(started.strategy_path if kept is None else source)
         frames = (frame for _, frame in self._store.broadcasts(source, 1))
         if self._store.exists(run_id):
             raise _taken(run_id)
@@ -61,9 +70,12 @@ class Forks:
             chosen = self._store.selection(source)
             if chosen is not None:
                 self._store.save_selection(run_id, chosen)
-            self._store.create(
-                run_id, forked_events(events, point), forked_frames(frames, point, run_id)
-            )
+            forked = forked_events(events, point)
+            if kept is not None:
+                # Its own: the run it came from may be deleted, or get another strategy.
+                own = self._store.keep_strategy(run_id, kept.data)
+                forked = with_strategy(forked, str(kept.path), str(own))
+            self._store.create(run_id, forked, forked_frames(frames, point, run_id))
         except FileExistsError:
             raise _taken(run_id) from None
         except OSError as error:

@@ -27,6 +27,7 @@ from stringd.runs.record.events import (
 )
 from stringd.runs.record.frame_pieces import kept_pieces
 from stringd.runs.record.frames import frame_number
+from stringd.runs.record.store import KeptStrategy
 from stringd.runs.record.views import overview
 from stringd.system.append_files import MAX_OPEN, AppendFiles
 from stringd.system.clock import timestamp
@@ -288,6 +289,13 @@ class FileRunStore:
         path = self._strategy(run_id)
         write_atomically(path, strategy, 0o600)
         return path
+
+    def kept_strategy(self, run_id: str) -> KeptStrategy | None:
+        path = self._strategy(run_id)
+        try:
+            return KeptStrategy(path, path.read_bytes())
+        except FileNotFoundError:
+            return None
 
     def drop_strategy(self, run_id: str) -> None:
         self._strategy(run_id).unlink(missing_ok=True)

@@ -95,6 +95,16 @@ def forked_events(events: Sequence[AnyEvent], point: ForkPoint) -> list[AnyEvent
     return [*events[: point.start], begun, *kept, ended]
 
 
+def with_strategy(events: Sequence[AnyEvent], path: str, other: str) -> list[AnyEvent]:
+    """The same events, with another file for the strategy that was at a path."""
+    return [
+        msgspec.structs.replace(each, strategy_path=other)
+        if isinstance(each, RunStarted) and each.strategy_path == path
+        else each
+        for each in events
+    ]
+
+
 def forked_frames(frames: Iterable[bytes], point: ForkPoint, run_id: str) -> list[bytes]:
     """The broadcasts up to the chosen step, as the new run's; none where they are not kept."""
     own = msgspec.Raw(_TEXT.encode(run_id))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from stringd.runs.errors import NotRecordedError, PrepareError
 from stringd.runs.record.events import AnyEvent, RunCompleted, TimelineEvent
@@ -21,6 +21,13 @@ def check_run_id(run_id: str) -> None:
         raise PrepareError(
             f"Invalid run id: {run_id[:80]!r}. Use letters, digits, dots, dashes; no slashes."
         )
+
+
+class KeptStrategy(NamedTuple):
+    """A strategy that came with its run: its JSON, and the file that has it."""
+
+    path: Path
+    data: bytes
 
 
 class RunStore(Protocol):
@@ -107,6 +114,10 @@ class RunStore(Protocol):
 
     def keep_strategy(self, run_id: str, strategy: bytes) -> Path:
         """Keep the JSON of a strategy that came with its run, as a file. Raises `OSError`."""
+        ...
+
+    def kept_strategy(self, run_id: str) -> "KeptStrategy | None":
+        """The strategy that came with a run. Raises `OSError`."""
         ...
 
     def drop_strategy(self, run_id: str) -> None: ...

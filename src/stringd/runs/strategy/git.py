@@ -6,6 +6,7 @@ that runs a helper. Its files come through the same door as those of an archive.
 
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -22,6 +23,8 @@ from stringd.system.safe_open import FileTooLargeError, read_file
 
 _SECONDS: Final = 120.0
 _MAX_SAID: Final = 4096
+# Headers and padding come on top of the files.
+_MAX_FILE: Final = 2 * USUAL.size
 _PROTOCOLS: Final = ("https", "http", "ssh", "git", "file")
 _SETTINGS: Final = (
     "core.hooksPath=/dev/null",
@@ -59,8 +62,7 @@ async def _read(source: GitSource, scratch: Path) -> PackageContent:
     await _git(repository, "archive", "--format=tar", "-o", str(packed), "HEAD")
     shown = "".join((source.url, f"@{source.ref}" if source.ref else ""))
     try:
-        # Headers and padding come on top of the files.
-        data = read_file(packed, 2 * USUAL.size).data
+        data = read_file(packed, _MAX_FILE).data
         # A repository with one folder keeps its name: that is not a wrapper around the rest.
         files = unpack(data, keep_folder=True)
     except (FileTooLargeError, ArchiveError) as error:
@@ -88,11 +90,15 @@ async def _git(directory: Path, *words: str) -> str:
         environment=child_environment(SHELL, os.environ),
         directory=str(directory),
         out=hear,
+        # A few objects that name each other many times would be archived without end.
+        largest_file=_MAX_FILE,
     )
     ended = await command.wait(_SECONDS)
     text = said.decode("utf-8", "replace")
     if ended.ending is CommandEnding.TIMED_OUT:
         raise PackageError(f"git {words[0]} took longer than {_SECONDS:g} s")
+    if ended.signal is signal.SIGXFSZ:
+        raise PackageError(f"the repository has more than {_MAX_FILE >> 20} MiB in it")
     if ended.status != 0:
         raise PackageError(f"git {words[0]} failed: {text.strip() or ended.status}")
     return text

@@ -7,6 +7,7 @@ calls setsid, it stays below the child while that lives, and comes to us when it
 import asyncio
 import fcntl
 import os
+import resource
 import signal
 import termios
 from collections.abc import Mapping, Sequence
@@ -65,10 +66,12 @@ def start_child(
     cwd: str | int,
     files: tuple[int, int, int],
     terminal: int | None = None,
+    largest_file: int | None = None,
 ) -> ChildProcess:
     """Run `argv` with `files` as 0, 1 and 2; `terminal` becomes its controlling terminal.
 
-    `cwd` is a path or the descriptor of an open directory. Raises `OSError`.
+    `cwd` is a path or the descriptor of an open directory. Whatever writes a larger file than the
+    `largest_file`, in bytes, is ended by SIGXFSZ. Raises `OSError`.
     """
     # First here: orphans of a child that is gone come to us.
     adopt_orphans()
@@ -76,6 +79,8 @@ def start_child(
     if pid == 0:
         try:
             adopt_orphans()
+            if largest_file is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
             _become(argv, environment, cwd, files, terminal)
         finally:
             os._exit(_COULD_NOT_START)
