@@ -8,7 +8,10 @@ import termios
 import time
 import tty
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class TypedLine(NamedTuple):
@@ -66,6 +69,8 @@ class Keyboard:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._fd = sys.stdin.fileno()
         self._saved: list[Any] = []
+        self.translate: Callable[[str], str] = str
+        """What pressed keys mean as typed text; a view takes out those that are for itself."""
 
     def __enter__(self) -> Self:
         self._saved = termios.tcgetattr(self._fd)
@@ -91,5 +96,6 @@ class Keyboard:
             asyncio.get_running_loop().remove_reader(self._fd)
             self._lines.put_nowait(None)
             return
-        for line in self.editor.feed(self._decoder.decode(data), time.monotonic()):
+        pressed = self.translate(self._decoder.decode(data))
+        for line in self.editor.feed(pressed, time.monotonic()):
             self._lines.put_nowait(line)

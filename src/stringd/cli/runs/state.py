@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from stringd.cli.runs.calls import Calls
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import stream
 from stringd.wire.runs.types import Usage
@@ -24,6 +25,22 @@ class Node:
     state: State = "waiting"
     times: int = 0
     usage: Usage = field(default_factory=Usage)
+    rounds: int | None = None
+    """Of a cycle: how many there are at most, when that is known."""
+
+    @property
+    def shown_state(self) -> State:
+        """A flow is at work while one of its steps is."""
+        inside = any(child.shown_state == "running" for child in self.children)
+        return "running" if inside else self.state
+
+    @property
+    def round(self) -> int:
+        """Of a cycle: the one it is in, by how often its first step began."""
+        first = self.children[0] if self.children else None
+        while first is not None and first.kind != "cycle" and not first.times and first.children:
+            first = first.children[0]
+        return first.times if first is not None else 0
 
     def agents(self, name: str) -> "list[Node]":
         own = [self] if self.kind in ("agent", "observer") and self.name == name else []
@@ -39,7 +56,10 @@ def flow_node(raw: dict[str, Any]) -> Node:
     children = [flow_node(step) for step in raw["steps"]]
     if "observer" in raw:
         children.append(Node(raw["observer"], "observer"))
-    return Node(raw["name"], raw["type"], children)
+    rounds = raw.get("cycles", 1) if raw["type"] == "cycle" else None
+    return Node(
+        raw["name"], raw["type"], children, rounds=rounds if isinstance(rounds, int) else None
+    )
 
 
 class RunState:
@@ -58,12 +78,14 @@ class RunState:
         self._prompts: list[Prompt] = []
         self.ending: m.StrategyCompleted | m.StrategyError | None = None
         self._calls = Counter[str]()
+        self.calls = Calls()
         self.seq = 0 if whole else prepared.seq or 0
         """The number of the last broadcast seen."""
 
     def see(self, message: m.DaemonMessage) -> None:
         if isinstance(message, m.RunBroadcast) and isinstance(message.seq, int):
             self.seq = max(self.seq, message.seq)
+        self.calls.see(message)
         match message:
             case m.StrategyStarted():
                 self._begin()
@@ -110,6 +132,7 @@ class RunState:
     def lose(self) -> None:
         """The connection is gone; what waits is said again by whoever answers next."""
         self._prompts = []
+        self.calls.cut()
         for node in _all(self.tree):
             if node.state == "running":
                 node.state = "lost"
@@ -159,6 +182,7 @@ class RunState:
         node = node or next((n for n in nodes if n.state == "waiting"), None)
         node = node or (nodes[0] if nodes else None)
         if node is not None:
+            node.times += state == "running" and node.state != "running"
             node.state = state
             node.usage += usage or Usage()
 

@@ -114,7 +114,7 @@ def _view(
     except ImportError:
         return PlainView(state), _stdin.read_line, interactive
     keyboard = stack.enter_context(Keyboard())
-    return LiveView(state, keyboard.editor), keyboard.read_line, True
+    return LiveView(state, keyboard), keyboard.read_line, True
 
 
 class _Stdin:
