@@ -11,6 +11,7 @@ HELPERS = {
     "__main__",
     "arms",
     "arms_table",
+    "ask_model",
     "floods",
     "floor_exec",
     "hostile_ways",

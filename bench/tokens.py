@@ -5,6 +5,7 @@ The apps run on a real daemon against a small HTTP service; docs/tokens.md descr
 """
 
 import json
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -13,14 +14,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from pathlib import Path
 from subprocess import SubprocessError
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from bench.arms import Turn
 from bench.arms_table import table
+from bench.ask_model import FrozenTask, Way, measure
 from bench.servers import packages, published_vocabulary, record
 from bench.table import Row
 from stringd.client import String
 from stringd.mcp.catalog import TOOLS, ListedTool
+from stringd.runs.models.port import ToolOffer
 from tests.mcp.support import answer_of
 from tests.support.daemon import Daemon
 from tests.support.http import request
@@ -57,7 +60,65 @@ def rows() -> Iterator[Row]:
 
 
 def more() -> str:
-    """The five arms with the schemas of public servers, if npm and pip give them."""
+    """The five arms, and what a model does if `STRINGD_BENCH_MODEL` names one."""
+    model = os.environ.get("STRINGD_BENCH_MODEL")
+    return "\n".join([_five_arms(), *([asked(model)] if model else [])])
+
+
+def asked(model: str, **options: Any) -> str:
+    """The ten tasks by a model, `provider/model`, with `string` and with typed tools."""
+    tasks = [
+        FrozenTask(task["task"], _answered(task["steps"][-1])) for task in _json_file("tasks.json")
+    ]
+    with (
+        service() as port,
+        tempfile.TemporaryDirectory() as folder,
+        installed_apps(Path(folder), port) as daemon,
+    ):
+        return measure(model, [_string_way(daemon.port), _typed_way()], tasks, **options)
+
+
+def _string_way(port: int) -> Way:
+    def execute(name: str, arguments: dict[str, Any]) -> str:
+        result = _called(port, {"name": name, "arguments": arguments})
+        return "\n".join(part["text"] for part in result["content"])
+
+    tool = TOOLS[0]
+    offers = [ToolOffer(tool.name, tool.description, tool.schema)]
+    return Way("`string`", offers, execute, _Service.requests)
+
+
+def _typed_way() -> Way:
+    """The same service behind typed tools; each passes on the service's JSON."""
+    answers, requests = _json_file("answers.json"), list[str]()
+
+    def execute(name: str, arguments: dict[str, Any]) -> str:
+        wanted = _request_of(name, arguments)
+        requests.append(wanted)
+        return _compact(answers.get(wanted, {"error": "not found"}))
+
+    offers = [
+        ToolOffer(tool["name"], tool["description"], tool["inputSchema"])
+        for tool in _json_file("tools.json")
+    ]
+    return Way("one tool for each action", offers, execute, requests)
+
+
+def _request_of(tool: str, arguments: dict[str, Any]) -> str:
+    """The request of the service that a typed call makes."""
+    usual = _answered({"tool": tool})
+    named = {"tasks_done": "task", "mail_read": "mail"}
+    named |= dict.fromkeys(("issues_read", "issues_comment", "issues_close"), "issue")
+    if tool not in named:
+        return usual
+    method, _, path = usual.partition(" ")
+    parts = path.split("/")
+    parts[2] = str(arguments.get(named[tool], ""))
+    return f"{method} {'/'.join(parts)}"
+
+
+def _five_arms() -> str:
+    """The table for each vocabulary, if npm and pip give the servers."""
     try:
         shipped = import_module("rs_bpe.bpe").openai
         with packages() as folder:
@@ -132,16 +193,23 @@ def _conversation(
 
 def perform(folder: Path, port: int) -> tuple[list[Task], dict[str, list[Turn]]]:
     """Do every task on a real daemon; what each turn looked like."""
+    with installed_apps(folder, port) as daemon:
+        call = _caller(daemon.port)
+        found = {name: _discover(call, name) for name in NAMES}
+        return [_perform(call, task) for task in _json_file("tasks.json")], found
+
+
+@contextmanager
+def installed_apps(folder: Path, port: int) -> Iterator[Daemon]:
+    """A daemon with the five apps, which ask the service on this port."""
     with Daemon(folder / "daemon") as daemon:
-        string = String("bench", home=folder / "home", port=daemon.port, cwd=_copies(folder, port))
-        with string:
+        cwd = _copies(folder, port)
+        with String("bench", home=folder / "home", port=daemon.port, cwd=cwd) as string:
             for name in NAMES:
                 string.exec("file:main", f"/install ./{name} --app").unwrap()
                 string.exec(f"app:{name}", f"/open app:{name}").unwrap()
                 string.exec(f"app:{name}", f'/set $PORT = "{port}"').unwrap()
-            call = _caller(daemon.port)
-            found = {name: _discover(call, name) for name in NAMES}
-            return [_perform(call, task) for task in _json_file("tasks.json")], found
+            yield daemon
 
 
 def _copies(folder: Path, port: int) -> Path:
@@ -184,15 +252,20 @@ def _caller(port: int) -> Call:
 
     def call(cmds: list[str]) -> tuple[Turn, list[str]]:
         asked = {"name": "string", "arguments": {"cmd": cmds if len(cmds) > 1 else cmds[0]}}
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
-        headers = {"Accept": "application/json, text/event-stream", "X-User-Id": "bench"}
-        answer = request(port, "POST", "/mcp", message, headers)
-        result = answer_of(answer)["result"]
+        result = _called(port, asked)
         assert not result["isError"], result
         answers = [part["text"] for part in result["content"]]
         return Turn(_compact(asked), "\n".join(answers)), answers
 
     return call
+
+
+def _called(port: int, asked: dict[str, Any]) -> dict[str, Any]:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
+    headers = {"Accept": "application/json, text/event-stream", "X-User-Id": "bench"}
+    answer = request(port, "POST", "/mcp", message, headers)
+    result: dict[str, Any] = answer_of(answer)["result"]
+    return result
 
 
 def _answered(step: dict[str, Any]) -> str:
@@ -219,12 +292,15 @@ def _answered(step: dict[str, Any]) -> str:
 class _Service(BaseHTTPRequestHandler):
     """The service behind all five apps: fixed answers."""
 
-    answers: dict[str, Any]
+    answers: ClassVar[dict[str, Any]] = {}
+    requests: ClassVar[list[str]] = []
 
     def do_GET(self) -> None:
-        found = self.answers[f"{self.command} {self.path.partition('?')[0]}"]
-        body = json.dumps(found).encode()
-        self.send_response(200)
+        wanted = f"{self.command} {self.path.partition('?')[0]}"
+        self.requests.append(wanted)
+        found = self.answers.get(wanted)
+        body = json.dumps({"error": "not found"} if found is None else found).encode()
+        self.send_response(404 if found is None else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
