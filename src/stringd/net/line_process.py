@@ -5,13 +5,17 @@ No more is read than it may send, and what it prints takes nobody's time.
 
 import asyncio
 import os
+import secrets
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
 from stringd.net.mcp_budget import MAX_MESSAGE_BYTES, too_large
+from stringd.system.environment import MARK
 from stringd.system.processes.child import ChildProcess, spawn_child
+from stringd.system.processes.orphans import adopt_orphans
+from stringd.system.processes.tree import end_orphans
 
 READ_BYTES: Final = 64 * 1024
 GRACE_SECONDS: Final = 2.0
@@ -32,8 +36,10 @@ class LineProcess:
         stdout: asyncio.StreamReader,
         stderr: asyncio.StreamReader,
         pipes: tuple[asyncio.BaseTransport, ...],
+        mark: str,
     ) -> None:
         self.child = child
+        self._mark = mark
         self.stdout = stdout
         self.spoke = asyncio.Event()
         self._stdin = stdin
@@ -76,6 +82,8 @@ class LineProcess:
         finally:
             self._signal(signal.SIGKILL)
             await self.child.exited
+            # What left the group has come to us and still carries the mark.
+            await end_orphans(self.child.pid, self._mark)
 
     def close(self) -> None:
         """Close our ends of its pipes."""
@@ -96,13 +104,15 @@ async def start_line_process(
     command: Sequence[str], environment: Mapping[str, str], cwd: str | None
 ) -> LineProcess:
     """Raises `OSError`, or `ValueError` for text no program can take."""
+    adopt_orphans()
+    mark = secrets.token_hex(16)
     theirs_in, stdin = os.pipe()
     stdout, theirs_out = os.pipe()
     stderr, theirs_err = os.pipe()
     try:
         child = spawn_child(
             command,
-            environment=environment,
+            environment={**environment, MARK: mark},
             cwd=cwd or os.getcwd(),  # noqa: PTH109
             files=(theirs_in, theirs_out, theirs_err),
         )
@@ -120,7 +130,7 @@ async def start_line_process(
         lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(stdin, "wb", 0)
     )
     writer = asyncio.StreamWriter(pipe, protocol, None, loop)
-    return LineProcess(child, writer, said, printed, (pipe, said_pipe, printed_pipe))
+    return LineProcess(child, writer, said, printed, (pipe, said_pipe, printed_pipe), mark)
 
 
 async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:

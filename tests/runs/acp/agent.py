@@ -84,6 +84,12 @@ def prompt(text: str) -> str:
         case "read":
             answer = ask("fs/read_text_file", path=rest, line=2, limit=1)
             say(answer.get("result", {}).get("content") or answer["error"]["message"])
+        case "flood":
+            call = {"toolCallId": "t-3", "title": "many", "kind": "execute"}
+            asked = {"sessionId": "s-1", "toolCall": call, "options": OPTIONS}
+            for _ in range(int(rest)):
+                send(id=next(ids), method="session/request_permission", params=asked)
+            say(receive()["error"]["message"])
         case "crash":
             sys.stderr.write("out of luck\n")
             sys.stderr.flush()

@@ -97,6 +97,11 @@ async def test_files_it_asks_for_pass_the_runs_policy(tmp_path: Path) -> None:
     assert "denied" in secret[-1]["result"]
 
 
+async def test_it_asks_only_so_much_at_once(tmp_path: Path) -> None:
+    messages = await run(tmp_path, "flood 65")
+    assert messages[-1]["result"] == "more than 64 requests at once"
+
+
 async def test_its_end_ends_the_step_with_its_last_words(tmp_path: Path) -> None:
     messages = await run(tmp_path, "crash")
     assert messages[-1]["type"] == "strategy_error"

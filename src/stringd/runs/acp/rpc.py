@@ -12,6 +12,8 @@ from stringd.net.mcp_budget import FloodError, check_message
 
 METHOD_NOT_FOUND: Final = -32601
 INTERNAL_ERROR: Final = -32603
+MAX_REQUESTS: Final = 64
+"""Of the other side that wait for an answer: each may be a question to the person."""
 
 Params = Mapping[str, Any]
 
@@ -88,7 +90,7 @@ class RpcPeer:
                     continue
                 if isinstance(message, dict):
                     await self._take(message)
-        except (FloodError, OSError) as error:
+        except (FloodError, OSError, RpcGoneError) as error:
             self._why = str(error)
         finally:
             for future in self._waiting.values():
@@ -102,6 +104,12 @@ class RpcPeer:
         if isinstance(method, str) and number is None:
             # In order: what an agent says must not be shuffled.
             await self._hear(method, given)
+        elif isinstance(method, str) and len(self._working) >= MAX_REQUESTS:
+            error = {
+                "code": INTERNAL_ERROR,
+                "message": f"more than {MAX_REQUESTS} requests at once",
+            }
+            await self._send({"id": number, "error": error})
         elif isinstance(method, str):
             task = asyncio.create_task(self._reply(number, method, given))
             self._working.add(task)
