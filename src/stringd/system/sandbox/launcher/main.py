@@ -39,11 +39,11 @@ class Walls:
 
     def __init__(self, request: LaunchRequest, temporary: str) -> None:
         version = kernel.landlock_version()
-        kind = request.options.get("network")
+        networked = request.options.get("network") in ("open", "hosts")
         self._ruleset = kernel.landlock_ruleset(
             version,
             rules.handled(version),
-            rules.network_rights(version) if kind == "none" else 0,
+            0 if networked else rules.network_rights(version),
             rules.scopes(version),
         )
         frozen = request.frozen
@@ -53,7 +53,7 @@ class Walls:
             _allow(self._ruleset, path, kind, version)
         self._filter = seccomp.program(
             os.uname().machine,
-            () if kind == "none" else (seccomp.AF_INET, seccomp.AF_INET6),
+            (seccomp.AF_INET, seccomp.AF_INET6) if networked else (),
             tracing=False,
             lone_pairs=True,
             guard_truncation=version < rules.GUARDS_TRUNCATION,
