@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import run
-from tests.support.daemon import Daemon, free_port
+from tests.support.daemon import Daemon
 from tests.support.http import User, request
 
 
@@ -24,11 +24,11 @@ def test_an_unusable_setting_is_named(env: dict[str, str], name: str, value: str
     assert done == (1, "", said)
 
 
-def test_a_data_directory_that_is_a_file_is_named(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_data_directory_that_is_a_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("", encoding="utf-8")
-    mine = {"STRINGD_DATA_DIR": str(path), "STRINGD_PORT": str(free_port())}
-    done = run("stringd", "serve", env={**env, **mine})
+    environment = Daemon(tmp_path).child_environment()
+    done = run("stringd", "serve", env={**environment, "STRINGD_DATA_DIR": str(path)})
     assert (done.code, done.out) == (1, "")
     assert done.err == f"stringd: File exists: {path}\n"
 

@@ -311,6 +311,8 @@ REACHES: dict[str, Reach] = {
 }
 
 OTHER_ARGUMENTS: dict[str, frozenset[str]] = {
+    # Its places are in the text; tests/runs/tools/test_patch.py asks for each of them.
+    "apply_patch": frozenset({"patch"}),
     "read_file": frozenset(("startLine", "endLine", "maxBytes", "allowBinary")),
     "list_directory": frozenset(("recursive", "maxDepth", "includeHidden")),
     "search_files": frozenset(

@@ -395,7 +395,7 @@ async def test_nothing_public_leads_to_a_private_address(tmp_path: Path, web: We
 def test_chanflow_addresses_are_https(person: Person) -> None:
     refused = person.fails("/open chanflow://nobody.invalid/x")
     assert refused.message == (
-        "Network error fetching https://nobody.invalid/x: cannot resolve nobody.invalid"
+        "Network error fetching https://nobody.invalid/x: cannot resolve nobody.invalid:443"
     )
 
 
