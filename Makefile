@@ -14,7 +14,7 @@ ROOM ?=
 unexport PYTHONDONTWRITEBYTECODE
 ROUNDS ?= 10
 
-.PHONY: run test quick check format bench soak stress docs vendor picture screenshots lock hooks clean
+.PHONY: run test quick check format bench soak stress docs vendor picture screenshots lock release hooks clean
 
 run: $(VENV)/.run
 	@$(BIN)/stringd serve --welcome
@@ -61,6 +61,9 @@ screenshots: $(VENV)/.dev
 
 lock: | $(BIN)/python
 	@$(BIN)/python scripts/lock.py
+
+release: | $(BIN)/python
+	@$(BIN)/python scripts/release.py
 
 hooks: $(VENV)/.dev
 	@$(INSTALL) 'pre-commit>=4'
