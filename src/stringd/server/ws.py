@@ -85,6 +85,29 @@ def text_frames(payloads: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(joined)
 
 
+class JoinedFrames:
+    """The last frames that were joined: others who follow the same run are sent the same."""
+
+    __slots__ = ("_joined", "_payloads")
+
+    def __init__(self) -> None:
+        self._payloads: list[bytes] = []
+        self._joined: list[bytes] = []
+
+    def of(self, payloads: list[bytes]) -> list[bytes]:
+        """What `text_frames` makes of these payloads."""
+        if payloads == self._payloads:
+            return self._joined
+        joined = list(text_frames(payloads))
+        if len(joined) == 1:
+            # Nothing large is kept.
+            self._payloads, self._joined = payloads, joined
+        return joined
+
+
+_joined_frames: Final = JoinedFrames()
+
+
 class WebSocketConnection(asyncio.Protocol):
     """The guard has let the peer in; from here on it is a client of the runs."""
 
@@ -257,7 +280,7 @@ class WebSocketConnection(asyncio.Protocol):
             return
         frames = self._client.take(WRITE_BYTES)
         if frames and self._protocol.state is State.OPEN:
-            self._transport.writelines(text_frames(frames))
+            self._transport.writelines(_joined_frames.of(frames))
         if self._messages or self._unparsed:
             self._ask_for_turn()
         else:

@@ -1,6 +1,8 @@
 """Time as the wire and the files write it."""
 
+import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def timestamp(seconds: float | None = None) -> str:
@@ -8,5 +10,14 @@ def timestamp(seconds: float | None = None) -> str:
 
     `seconds` count from the epoch, as file times do.
     """
-    moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds")[:-6] + "Z"
+    if seconds is not None:
+        moment = datetime.fromtimestamp(seconds, UTC)
+        return moment.isoformat(timespec="milliseconds")[:-6] + "Z"
+    whole, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{_second(whole)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    # Asked for with every event; most of them come in the same second as the one before.
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]

@@ -43,7 +43,7 @@ from stringd.wire.runs.types import (
 )
 
 # A model that does wait should not also wait for its words to be sent.
-_BREATH: Final = 8
+_BREATH: Final = 32
 
 
 @dataclass(frozen=True)
