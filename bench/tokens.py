@@ -125,6 +125,8 @@ def _five_arms() -> str:
             recorded = record(folder, _json_file("real_tasks.json"))
     except (ImportError, OSError, SubprocessError) as error:
         return f"Five arms not measured: {type(error).__name__}: {error}"
+    if len(recorded.tasks) < len(_json_file("real_tasks.json")):
+        return f"Five arms not measured, servers are missing: {recorded.missing}"
     counts: dict[str, Count] = {
         "o200k_base (rs-bpe)": shipped.o200k_base().count,
         "cl100k_base (rs-bpe)": shipped.cl100k_base().count,

@@ -1,5 +1,6 @@
 """What new users ran into, by the number of the finding."""
 
+import json
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -166,6 +167,7 @@ def test_7_a_text_is_found_in_a_document_a_folder_and_apps(person: Person) -> No
     person.put("src-a/string.md", "---\ntype: app\nname: a\n---\n# A\n\nAlpha inside\n")
     person.gets("/install ~/src-a", "file:apps")
     assert "packages/a/string.md:L7: Alpha inside" in person.gets("/find alpha --apps")
+    assert "app:a  A" in person.gets("/find a --apps")
     assert person.fails("/find").text.startswith("ERROR(INVALID_TARGET): Usage: /find")
     assert person.fails("/find x --in /etc").code == "FILE_NOT_ALLOWED"
 
@@ -218,3 +220,13 @@ def test_21_fields_have_items_and_text_is_split(person: Person) -> None:
     )
     person.gets("/open p.md")
     assert person.gets('/act.sort "b x\na y\n"') == "2 of 2\n- a\n- b"
+
+
+def test_an_app_listed_outside_the_reach_of_files_is_not_read(
+    person: Person, tmp_path: Path
+) -> None:
+    outside = tmp_path / "string.md"
+    outside.write_text("---\ntype: app\ndescription: Hidden treasure\n---\n# X\n", "utf-8")
+    person.put("config.json", json.dumps({"apps": {"far": outside.as_uri()}}))
+    assert "treasure" not in person.gets("/find far --apps").partition("---")[2]
+    assert "app:far" in person.gets("/find far --apps")

@@ -67,8 +67,7 @@ async def find(call: Call) -> Result:
     """
     wanted = _wanted(call.argument)
     if wanted.apps:
-        home, brief = call.session.user.home, call.caller.brief
-        apps = await asyncio.to_thread(find_apps, home, wanted.text, brief=brief)
+        apps = await asyncio.to_thread(find_apps, call, wanted.text)
         if apps is not None:
             return apps
     hits = _Hits(wanted.text)

@@ -1,19 +1,21 @@
 """`/find <words> --apps`: the installed apps and mounted servers that the words mean."""
 
-from pathlib import Path
 from typing import Final
 
 from stringd.actions.schema import signature
-from stringd.documents import Document
+from stringd.documents import Document, parse
+from stringd.runtime.editing.paths import locate
+from stringd.runtime.editing.text_file import read_text
+from stringd.runtime.errors import CommandError
 from stringd.runtime.packages.action_lines import (
     described,
     first_words,
     is_mounted,
     mounted_line,
 )
-from stringd.runtime.packages.changes import main_document
 from stringd.runtime.packages.installed import KINDS, installed
 from stringd.runtime.packages.ranking import ActionSummary, AppSummary, RankedApp, ranked
+from stringd.runtime.topics.call import Call
 from stringd.runtime.topics.location import is_web, path_of
 from stringd.wire.result import Result
 
@@ -26,13 +28,14 @@ _ABOUT: Final = 160
 _BRIEF_ABOUT: Final = 60
 
 
-def find_apps(home: str, wanted: str, *, brief: bool) -> Result | None:
+def find_apps(call: Call, wanted: str) -> Result | None:
     """What is installed for the words, best first, a line each; None when nothing is.
 
     A brief answer ends with how the best app's fitting actions are called, so that a caller need
     not open it.
     """
-    documents = _documents(home)
+    brief = call.caller.brief
+    documents = _documents(call)
     found = ranked([_summary(label, each) for label, each in documents.items()], wanted)
     if not found:
         return None
@@ -48,18 +51,22 @@ def find_apps(home: str, wanted: str, *, brief: bool) -> Result | None:
     return Result.page(f"Found {len(found)} {noun} for “{wanted}”", "\n".join(lines))
 
 
-def _documents(home: str) -> dict[str, Document]:
-    """Label → main document; a linked one is not fetched, so only its name is known."""
+def _documents(call: Call) -> dict[str, Document]:
+    """Label → main document; of one that cannot be read here only the name is known."""
     return {
-        f"{kind}:{name}": main_document(_directory(uri))
+        f"{kind}:{name}": _document(call, uri)
         for kind in KINDS
-        for name, uri in sorted(installed(home, kind).items())
+        for name, uri in sorted(installed(call.session.user.home, kind).items())
     }
 
 
-def _directory(uri: str) -> Path:
-    # A folder that does not exist reads as an empty document.
-    return Path("/nonexistent") if is_web(uri) else (path_of(uri) or Path(uri)).parent
+def _document(call: Call, uri: str) -> Document:
+    try:
+        # The list of what is installed is a file of the home: its paths are checked like others.
+        text = "" if is_web(uri) else read_text(locate(call, str(path_of(uri) or uri))).text
+    except CommandError:
+        text = ""
+    return parse(text)
 
 
 def _summary(label: str, document: Document) -> AppSummary:
