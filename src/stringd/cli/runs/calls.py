@@ -54,7 +54,7 @@ class Used:
 
     @property
     def diff(self) -> list[str]:
-        """The lines of a change the result shows, or the arguments asked for."""
+        """The lines of a change that the result shows."""
         lines = (self.output or "").splitlines()
         start = next((n for n, line in enumerate(lines) if line.startswith(("--- ", "@@ "))), None)
         return [] if start is None else lines[start:]
@@ -140,7 +140,7 @@ class Calls:
         last = call.parts[-1] if call.parts else None
         match event:
             case stream.StepStart(note=str(note)):
-                self.items.insert(self.items.index(call) + 1, Remark(f"{call.agent}: {note}"))
+                self.items.append(Remark(f"{call.agent}: {note}"))
             case stream.Text(text=text):
                 if isinstance(last, Said):
                     last.text += text

@@ -3,24 +3,26 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from stringd.cli.runs.answers import permission_question
 from stringd.cli.runs.common import add_port, daemon_port, ensure_daemon, fail, run_async
 from stringd.cli.runs.decisions import add_commands, answer, decisions
 from stringd.cli.runs.follow import BEGIN
 from stringd.cli.runs.reconnect import is_running, watch_through
 from stringd.cli.runs.run import add_input, add_view_options, input_of
+from stringd.cli.runs.show import asked, overview_line, show, state_of
 from stringd.cli.runs.watching import Reach
 from stringd.cli.streams import visible
 from stringd.client.daemon import UsageError
 from stringd.client.runs import RequestFailedError, RunsClient
 from stringd.wire.runs import messages as m
 from stringd.wire.runs import requests as r
-from stringd.wire.runs.catalog import WaitingPrompt
-from stringd.wire.runs.types import ErrorInfo, RunOverview
+from stringd.wire.runs.types import RunOverview
+
+_STATES = ("running", "completed", "error", "cancelled", "interrupted")
 
 
 def main(name: str, argv: Sequence[str]) -> int:
@@ -32,7 +34,14 @@ def main(name: str, argv: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", metavar="command")
     listing = commands.add_parser("list", help="every run on disk, newest first (the default)")
     listing.add_argument("--here", action="store_true", help="only runs of this directory")
-    show = commands.add_parser("show", help="what was said in a run")
+    listing.add_argument("--cwd", metavar="PATH", help="only runs of this directory")
+    listing.add_argument("--state", choices=_STATES, help="only runs in this state")
+    listing.add_argument("--strategy", metavar="NAME", help="only runs of this strategy")
+    listing.add_argument("--limit", type=int, metavar="N", help="at most so many, the newest")
+    shown = commands.add_parser("show", help="what was said in a run")
+    shown.add_argument(
+        "--tools", action="store_true", help="also tools, permissions, answers, tokens and times"
+    )
     resume = commands.add_parser("resume", help="continue after the last completed step")
     watch = commands.add_parser(
         "watch",
@@ -57,14 +66,14 @@ def main(name: str, argv: Sequence[str]) -> int:
     stop = commands.add_parser("stop", help="stop a run")
     delete = commands.add_parser("delete", help="forget a run, its history included")
     answer, decisions = add_commands(commands)
-    for each in (show, resume, watch, more, fork, stop, delete, answer, decisions):
+    for each in (shown, resume, watch, more, fork, stop, delete, answer, decisions):
         each.add_argument("run_id", help="the run, as `stringd runs` lists it")
     for each in (resume, watch, more, fork):
         add_view_options(each)
     answer.add_argument("text", nargs="+", help="the answer; - reads it from standard input")
-    for each in (listing, show, stop, delete, answer, decisions):
+    for each in (listing, shown, stop, delete, answer, decisions):
         each.add_argument("--json", action="store_true", help="print JSON")
-    for each in (listing, show, resume, watch, more, fork, stop, delete, answer, decisions):
+    for each in (listing, shown, resume, watch, more, fork, stop, delete, answer, decisions):
         add_port(each)
     arguments = list(argv)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-h", "--help")):
@@ -79,23 +88,35 @@ def main(name: str, argv: Sequence[str]) -> int:
 
 
 async def _list(port: int, args: argparse.Namespace) -> int:
-    from pathlib import Path
-
     async with RunsClient(port) as client:
-        here = {"cwd": str(Path.cwd())} if args.here else {}
-        answer = await client.ask(r.ListRuns(**here))
-        runs = answer.runs if isinstance(answer, m.RunList) else []
+        answer = await client.ask(r.ListRuns(cwd=_place(args)))
+        every = answer.runs if isinstance(answer, m.RunList) else []
+        runs = [run for run in every if _is_wanted(run, args)][
+            : None if args.limit is None else max(0, args.limit)
+        ]
         if args.json:
             print(msgspec.json.encode(runs).decode())
             return 0
-        if not runs:
+        if every and not runs:
+            print("no run is like that; stringd runs lists all of them")
+        if not every:
             print("no runs yet; try: stringd run <strategy>")
         width = max((len(run.run_id) for run in runs), default=0)
         for run in runs:
-            print(visible(_line(run, width)))
-            for asked in await _waits(client, run):
-                print(visible(f"  ? {asked}; answer with: stringd runs resume {run.run_id}"))
+            print(visible(overview_line(run, width)))
+            for waits in await _waits(client, run):
+                print(visible(f"  ? {waits}; answer with: stringd runs resume {run.run_id}"))
     return 0
+
+
+def _place(args: argparse.Namespace) -> str | UnsetType:
+    return str(Path(args.cwd or "").absolute()) if args.here or args.cwd else UNSET
+
+
+def _is_wanted(run: RunOverview, args: argparse.Namespace) -> bool:
+    if args.state and state_of(run) != args.state:
+        return False
+    return not args.strategy or args.strategy in (run.strategy_name, Path(run.strategy_path).stem)
 
 
 async def _waits(client: RunsClient, run: RunOverview) -> list[str]:
@@ -103,49 +124,7 @@ async def _waits(client: RunsClient, run: RunOverview) -> list[str]:
     if run.status != "running":
         return []
     told = await client.ask(r.GetTimeline(run_id=run.run_id))
-    return [_asked(each) for each in told.waiting] if isinstance(told, m.RunTimeline) else []
-
-
-def _line(run: RunOverview, width: int) -> str:
-    when = run.started_at[:19].replace("T", " ")
-    line = f"{run.run_id:<{width}}  {run.status:<9}  {when}  {run.strategy_name}"
-    return f"{line}  (damaged: {run.damage})" if run.damage else line
-
-
-async def _show(port: int, args: argparse.Namespace) -> int:
-    async with RunsClient(port) as client:
-        answer = await client.ask(r.GetTimeline(run_id=args.run_id))
-    if not isinstance(answer, m.RunTimeline):
-        return fail("the daemon does not know timelines")
-    if args.json:
-        print(msgspec.json.encode(answer).decode())
-        return 0
-    print(visible(_line(answer.run, 0)))
-    said = {each.before_record_id: each.text for each in answer.conversation.inputs}
-    for record in answer.conversation.records:
-        if record.id in said:
-            print(visible(f"\nyou:\n  {said[record.id]}"))
-        text = record.text.replace("\n", "\n  ")
-        print(visible(f"\n{record.agent_name}:\n  {text}"))
-    records = answer.conversation.records
-    if isinstance(answer.result, str) and records and answer.result != records[-1].text:
-        result = answer.result.replace("\n", "\n  ")
-        print(visible(f"\nresult:\n  {result}"))
-    for waiting in answer.waiting:
-        print(visible(f"\n? {_asked(waiting)}"))
-    if isinstance(answer.error, ErrorInfo):
-        print(visible(f"\n{answer.error.code}: {answer.error.message}"))
-    return 0
-
-
-def _asked(waiting: WaitingPrompt) -> str:
-    match waiting.kind:
-        case "input":
-            return f"{waiting.agent_name} needs input"
-        case "question":
-            return f"{waiting.agent_name} asks: {waiting.question}"
-        case "permission":
-            return f"{waiting.agent_name} {permission_question(waiting)}"
+    return [asked(each) for each in told.waiting] if isinstance(told, m.RunTimeline) else []
 
 
 async def _resume(port: int, args: argparse.Namespace) -> int:
@@ -253,7 +232,7 @@ async def _delete(port: int, args: argparse.Namespace) -> int:
 
 _WORK = {
     "list": _list,
-    "show": _show,
+    "show": show,
     "resume": _resume,
     "continue": _continue,
     "watch": _watch,

@@ -11,6 +11,7 @@ from stringd.runs.errors import PrepareError, RefusedError
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.endings import untold_ending
+from stringd.runs.record.activity import activity
 from stringd.runs.record.events import AnyEvent, PromptAsked
 from stringd.runs.record.fork import completed_steps
 from stringd.runs.record.resume import read_journal
@@ -53,6 +54,7 @@ class RunArchive:
             error=last_error(events) or UNSET,
             steps=completed_steps(events),
             forked_from=fork_origin(events) or UNSET,
+            activity=activity(events) if request.activity else UNSET,
         )
 
     async def delete(

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from stringd.runs.record.events import (
     AgentCall,
     AnyEvent,
@@ -69,6 +71,7 @@ def overview(run_id: str, events: Iterable[AnyEvent]) -> RunOverview | None:
         started_at=started.ts,
         completed_at=None if ended is None else ended.ts,
         status=status,
+        interrupted=True if ended is not None and ended.interrupted else UNSET,
     )
 
 

@@ -167,3 +167,23 @@ class WaitingPrompt(Value, kw_only=True):
     operation: str | UnsetType = UNSET
     resource: str | UnsetType = UNSET
     details: dict[str, Any] | UnsetType = UNSET
+
+
+class RunActivity(Value, kw_only=True):
+    """Ours: what happened in a run beside what was said. Absent keys do not apply to its kind."""
+
+    kind: Literal["tool", "permission", "answer", "change"]
+    at: str
+    ended_at: str | UnsetType = UNSET
+    agent_name: str | UnsetType = UNSET
+    tool_name: str | UnsetType = UNSET
+    args: str | UnsetType = UNSET
+    output: str | UnsetType = UNSET
+    status: Literal["completed", "error"] | UnsetType = UNSET
+    operation: str | UnsetType = UNSET
+    resource: str | UnsetType = UNSET
+    decision: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    question: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    diff: str | UnsetType = UNSET

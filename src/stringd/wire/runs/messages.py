@@ -163,6 +163,8 @@ class RunTimeline(Message, tag="run_timeline", kw_only=True):
     steps: list[catalog.CompletedStep] = []
     """Those of the latest segment, in the order they were completed: a fork begins after one."""
     forked_from: catalog.ForkOrigin | UnsetType = UNSET
+    activity: list[catalog.RunActivity] | UnsetType = UNSET
+    """Only when it was asked for."""
 
 
 class RunForked(Message, tag="run_forked", kw_only=True):

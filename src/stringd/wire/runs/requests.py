@@ -205,7 +205,9 @@ class TrashClear(RunsRequest, tag="trash_clear", frozen=True, kw_only=True):
 
 
 class GetTimeline(OfRun, tag="get_timeline", frozen=True, kw_only=True):
-    """Ours: the history of a run on disk."""
+    """Ours: the history of a run on disk; with `activity` also what was done in it."""
+
+    activity: bool = False
 
 
 class DeleteRun(OfRun, tag="delete_run", frozen=True, kw_only=True):

@@ -69,7 +69,8 @@ class RunSummary(Value, kw_only=True):
 class RunOverview(Value, kw_only=True):
     """A run on disk. `completed_at` is null while it is unfinished.
 
-    `damage` (ours) says what of its timeline cannot be read.
+    `damage` (ours) says what of its timeline cannot be read, `interrupted` (ours) that the daemon
+    ended before the run did.
     """
 
     run_id: str
@@ -80,6 +81,7 @@ class RunOverview(Value, kw_only=True):
     completed_at: str | None
     status: RunStatus
     damage: str | UnsetType = UNSET
+    interrupted: bool | UnsetType = UNSET
 
 
 class ConversationRecord(Value, kw_only=True):
