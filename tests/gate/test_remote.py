@@ -18,6 +18,7 @@ from stringd.gate.hosts import FILE_NAME, Hosts
 from stringd.gate.machines import Machines
 from stringd.gate.question import Question
 from stringd.gate.running import RunningCommands
+from stringd.gate.ssh import options
 from tests.gate.sshd import MISSING, REASON, Cable, OtherMachine, make_key, other_machine
 from tests.gate.support import (
     PATIENCE,
@@ -43,6 +44,17 @@ pytestmark = pytest.mark.skipif(MISSING, reason=REASON)
 def machine() -> Iterator[OtherMachine]:
     with other_machine() as running:
         yield running
+
+
+def test_the_users_configuration_forwards_nothing(tmp_path: Path, machine: OtherMachine) -> None:
+    wanted = ("ForwardAgent", "ForwardX11", "PermitLocalCommand", "GSSAPIDelegateCredentials")
+    config = tmp_path / "config"
+    config.write_text("".join(f"{name} yes\n" for name in wanted))
+    words = ["ssh", "-F", str(config), "-G", *options(machine.entry(), tmp_path / "known", None)]
+    shown = subprocess.run([*words, "--", "x"], capture_output=True, text=True, check=True).stdout
+    said = dict(line.partition(" ")[::2] for line in shown.splitlines())
+    # An ssh without Kerberos does not name it.
+    assert {said.get(name.lower(), "no") for name in wanted} == {"no"}
 
 
 @pytest.fixture

@@ -89,7 +89,8 @@ def options(
         "ControlPath": "none" if control is None else f'"{_literal(control)}"',
     }
     words = [word for name, value in chosen.items() for word in ("-o", f"{name}={value}")]
-    return [*words, *(() if entry.port is None else ("-p", str(entry.port)))]
+    # -k: Kerberos tickets are not forwarded; as an option, not every ssh knows it.
+    return [*words, "-k", *(() if entry.port is None else ("-p", str(entry.port)))]
 
 
 def _literal(path: Path) -> str:

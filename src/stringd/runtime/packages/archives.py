@@ -17,6 +17,7 @@ from stringd.runtime.packages.installed import MAIN_FILE
 MAX_PACKED_BYTES: Final = 32 * 1024 * 1024
 MAX_UNPACKED_BYTES: Final = 64 * 1024 * 1024
 MAX_MEMBERS: Final = 2000
+_ZIP_ENTRY: Final = b"PK\x01\x02"
 _ZIP: Final = b"PK\x03\x04"
 _GZIP: Final = b"\x1f\x8b"
 _TAR_MARK: Final = slice(257, 262)
@@ -87,6 +88,9 @@ def _bounded(members: Iterator[_Member], shown: str) -> Iterator[_Member]:
 
 def _zip(data: bytes) -> Iterator[_Member]:
     left = MAX_UNPACKED_BYTES
+    # Reading the list of a million files takes seconds. Folders are listed too.
+    if data.count(_ZIP_ENTRY) > 4 * MAX_MEMBERS:
+        raise InstallError(f"It holds more than {MAX_MEMBERS} files.")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for info in archive.infolist():
             # The upper half holds the mode that Unix gives a file; a link has one of its own.
@@ -107,7 +111,9 @@ def _tar(data: bytes) -> Iterator[_Member]:
     # As a stream nothing is read twice, so a forged offset leads nowhere.
     with tarfile.open(fileobj=source, mode="r|") as archive:
         for info in archive:
-            stream = archive.extractfile(info) if info.isreg() else None
+            # A file with holes would be as large as it says, whatever the archive holds of it.
+            whole = info.isreg() and not info.issparse()
+            stream = archive.extractfile(info) if whole else None
             if stream is not None:
                 yield _Member(info.name, stream.read())
 
