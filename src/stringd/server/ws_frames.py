@@ -36,6 +36,11 @@ class FrameReader:
             data, self._start = self._start + data, b""
         at, end = 0, len(data)
         while at < end:
+            after = self._end_of_small(data, at)
+            if after and after <= end:
+                yield _unmasked(data[at + 2 : at + 6], data[at + 6 : after])
+                at = after
+                continue
             until = self._until(data, at)
             if until:
                 yield from self._handed(data[at:until])
@@ -55,6 +60,15 @@ class FrameReader:
             else:
                 self._note(first)
                 self._owed = after - at
+
+    def _end_of_small(self, data: bytes, at: int) -> int:
+        """Where a masked text of less than 126 bytes ends; 0 for everything else."""
+        if self._owed or self._fragmented or not self._aligned or data[at] != _WHOLE_TEXT:
+            return 0
+        size = data[at + 1] - _MASKED if at + 1 < len(data) else -1
+        if self._protocol.state is State.OPEN and 0 <= size < _TWO_BYTES:
+            return at + 6 + size
+        return 0
 
     def _until(self, data: bytes, at: int) -> int:
         """Up to where the protocol gets these bytes whatever they are; 0 at the head of a frame."""
