@@ -136,9 +136,7 @@ class Frame:
         if isinstance(item, ShownCall) and item.ended is None:
             return self._call(item, shape, now)
         key = index, shape.width, shape.opened
-        if key not in self._kept or (
-            isinstance(item, ShownCall) and item in self._state.calls.open
-        ):
+        if key not in self._kept or any(each is item for each in self._state.calls.open):
             self._kept[key] = (
                 self._call(item, shape, now)
                 if isinstance(item, ShownCall)
