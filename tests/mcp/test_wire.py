@@ -229,6 +229,8 @@ def test_the_daemon_it_starts_is_not_its_child(tmp_path: Path) -> None:
     with Pipe(daemon) as pipe:
         try:
             pipe.initialize()
+            # Answered by the daemon, so it has started.
+            pipe.call("ping")
             assert children(pipe.process.pid) == []
         finally:
             shut_down(daemon.port)

@@ -9,9 +9,11 @@ from typing import Final
 from stringd.client.daemon import UsageError, parse_port
 from stringd.client.identity import identity, working_directory
 from stringd.client.mcp import Bridge
+from stringd.mcp.catalog import NAMES
+from stringd.mcp.greeting import greeting
 from stringd.system.vouched import vouched
 
-_TOOLS: Final = "string,execute,run_strategy,run_status,answer,steer,wait"
+_TOOLS: Final = ",".join(NAMES)
 _EXAMPLES: Final = """\
 one line for each client:
   Claude Code   claude mcp add string -- stringd mcp
@@ -40,7 +42,8 @@ def main(name: str, argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     try:
         who = identity(args.user, port=parse_port("--port", args.port) if args.port else None)
-        unknown = set((args.tools or "string").split(",")) - set(_TOOLS.split(","))
+        offered = args.tools.split(",") if args.tools else NAMES
+        unknown = set(offered) - set(NAMES)
         if unknown:
             raise UsageError(f"unknown tool {', '.join(sorted(unknown))}; there are {_TOOLS}")
     except (UsageError, ValueError) as error:
@@ -51,6 +54,7 @@ def main(name: str, argv: Sequence[str]) -> int:
     bridge = Bridge(
         who,
         sys.stdout.buffer,
+        lambda message: greeting(message, offered),
         cwd=_project(),
         environment=vouched(os.environ),
         gate_socket=os.environ.get("STRINGD_GATE_SOCKET"),

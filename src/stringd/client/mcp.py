@@ -3,18 +3,21 @@
 Every line in is a JSON-RPC message; a request becomes one POST, and each message of its answer
 one line out. The daemon keeps no MCP sessions, so notifications stay here: only a cancelled
 request matters, and that is a connection to end. Standard library only: agents wait for this.
+The first questions are answered here while the daemon starts: some clients do not wait for it.
 """
 
 import base64
 import json
 import os
 import select
+import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode
 
+from stringd import __version__
 from stringd.client.daemon import last_words, register, start
 from stringd.client.http import DaemonConnection, StrangerError, TransportError
 from stringd.client.identity import ClientIdentity, make_home
@@ -39,6 +42,13 @@ LOOK_SECONDS = 0.5
 
 Json = dict[str, Any]
 
+Greet = Callable[[Json], Json | None]
+"""The result of a request that needs no daemon; None for all others."""
+
+WARM_UP_SECONDS = 30.0
+_WARM_UP = b'{"jsonrpc":"2.0","id":0,"method":"ping"}'
+"""Makes the daemon load what it answers MCP with."""
+
 
 class Bridge:
     """One client on standard input and output."""
@@ -47,6 +57,7 @@ class Bridge:
         self,
         who: ClientIdentity,
         out: BinaryIO,
+        greet: Greet,
         *,
         cwd: str | None = None,
         environment: Mapping[str, str] | None = None,
@@ -55,6 +66,7 @@ class Bridge:
     ) -> None:
         self._who = who
         self._out = out
+        self._greet = greet
         self._path = f"/mcp?tools={quote(tools, safe=',')}" if tools else "/mcp"
         self._headers = {
             "X-User-Id": who.user,
@@ -70,6 +82,7 @@ class Bridge:
         self._writing = threading.Lock()
         self._starting = threading.Lock()
         self._ready = False
+        self._another_version = False
         self._in_flight: dict[str, DaemonConnection] = {}
         self._threads: list[threading.Thread] = []
 
@@ -106,12 +119,37 @@ class Bridge:
         # What follows the handshake must know which version was agreed on.
         if message["method"] == "initialize":
             self._note_client(message)
-            self._answer(message, line)
-            return
+            self._in_thread(self._warm_up)
+            if not self._answer_here(message):
+                self._answer(message, line)
+        # Tools of another version are listed by the daemon that has them.
+        elif self._version is None or self._another_version or not self._answer_here(message):
+            self._in_thread(self._answer, message, line)
+
+    def _in_thread(self, work: Callable[..., None], *arguments: object) -> None:
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        thread = threading.Thread(target=self._answer, args=(message, line), daemon=True)
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def _answer_here(self, message: Json) -> bool:
+        """Answer what needs no daemon; False when this does."""
+        result = self._greet(message)
+        if result is None:
+            return False
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+        self._pass_on(message, json.dumps(answer))
+        return True
+
+    def _warm_up(self) -> None:
+        """Have the daemon ready by the first call of a tool."""
+        try:
+            self._ensure_daemon()
+            with DaemonConnection(self._who.port, WARM_UP_SECONDS) as connection:
+                connection.request("POST", self._path, _WARM_UP, self._headers)
+        except (TransportError, OSError) as error:
+            # The next call is answered with this too, but clients log what is said here.
+            sys.stderr.write(f"stringd: {error}\n")
 
     def _note_client(self, message: Json) -> None:
         """Remember what the client calls itself: the daemon hears every message by itself."""
@@ -216,7 +254,10 @@ class Bridge:
                 return
             with DaemonConnection(self._who.port, timeout=5.0) as connection:
                 try:
-                    connection.request("GET", "/health")
+                    said = connection.request("GET", "/health").body
+                    # What cannot be read is no daemon of ours; the next request says so.
+                    with suppress(ValueError, AttributeError):
+                        self._another_version = json.loads(said).get("version") != __version__
                 except StrangerError:
                     raise
                 except TransportError:
