@@ -82,7 +82,7 @@ async def _go_on(client: RunsClient, state: RunState, watching: Watching) -> Rea
     running = await is_running(client, run_id)
     interrupted = not running and await _is_interrupted(client, run_id)
     await client.hear_from(run_id, state.seq + 1)
-    so_far = prepared.seq or 0
+    so_far = prepared.last_seq or 0
     if interrupted:
         watching.say("the daemon is back; the run continues after its last completed step")
         await client.send(r.ContinueRun(run_id=run_id, input="", resume=True, request_id=BEGIN))

@@ -165,7 +165,7 @@ async def _go_on(port: int, args: argparse.Namespace, request: r.ContinueRun) ->
         reach = None
         if running:
             await client.hear_from(args.run_id, 1)
-            reach = Reach(past=prepared.seq or 0)
+            reach = Reach(past=prepared.last_seq or 0)
         else:
             await client.send(request)
         try:
@@ -186,7 +186,7 @@ async def _watch(port: int, args: argparse.Namespace) -> int:
         if not isinstance(prepared, m.RunPrepared) or not isinstance(told, m.RunTimeline):
             return fail(f"run {args.run_id} cannot be watched; see stringd runs show")
         running = await is_running(client, args.run_id)
-        so_far = prepared.seq or 0
+        so_far = prepared.last_seq or 0
         await client.hear_from(args.run_id, 1)
         try:
             return await watch_through(

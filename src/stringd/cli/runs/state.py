@@ -79,7 +79,7 @@ class RunState:
         self.ending: m.StrategyCompleted | m.StrategyError | None = None
         self._calls = Counter[str]()
         self.calls = Calls()
-        self.seq = 0 if whole else prepared.seq or 0
+        self.seq = 0 if whole else prepared.last_seq or 0
         """The number of the last broadcast seen."""
 
     def see(self, message: m.DaemonMessage) -> None:

@@ -140,7 +140,7 @@ class Preparation:
         record = await asyncio.to_thread(self._store.timeline, run.id)
         message = _prepared_message(run, prepared, request_id)
         message.conversation = conversation(record)
-        message.seq = seq or UNSET
+        message.last_seq = seq or UNSET
         client.reply(message)
         join(run, client)
 
@@ -153,6 +153,6 @@ def _prepared_message(run: Run, prepared: Prepared, request_id: Any) -> messages
         flow_tree=prepared.strategy.flow_tree,
         conversation=prepared.conversation,
         mcp_servers=prepared.mcp.statuses() if prepared.mcp else [],
-        seq=run.seq or UNSET,
+        last_seq=run.seq or UNSET,
         request_id=request_id,
     )

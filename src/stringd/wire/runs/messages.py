@@ -44,7 +44,7 @@ class Error(Message, tag="error", kw_only=True):
 
 
 class RunPrepared(Message, tag="run_prepared", kw_only=True):
-    """`seq` is ours: the number of the run's last broadcast so far, absent before its first."""
+    """`last_seq` is ours: the number of the last broadcast so far, absent before the first."""
 
     run_id: str
     strategy_name: str
@@ -52,7 +52,7 @@ class RunPrepared(Message, tag="run_prepared", kw_only=True):
     flow_tree: Raw
     conversation: ConversationHistory
     mcp_servers: list[McpServerStatus] = []
-    seq: int | UnsetType = UNSET
+    last_seq: int | UnsetType = UNSET
 
 
 class StrategyList(Message, tag="strategy_list", kw_only=True):
