@@ -16,7 +16,7 @@ import pytest
 
 from stringd.system.sandbox import Bubblewrap, ask_to_end, processes_inside
 from tests.support.daemon import WAIT_SECONDS
-from tests.system.sandbox.cage import Cage, limits, listening
+from tests.system.sandbox.cage import Cage, limits
 
 # Each job says when it is up; it would hold the output open for ten minutes.
 JOB = "touch up; exec sleep 600"
@@ -36,16 +36,6 @@ argv, environment, folder = json.loads(sys.argv[1])
 child = subprocess.Popen(argv, env=environment, cwd=folder)
 child.wait()
 """
-
-
-@pytest.fixture(autouse=True)
-def a_socket_to_hide(caged: Cage) -> Iterator[None]:
-    """bubblewrap has one process more around it where a socket is to be hidden."""
-    if caged.kind != ("bubblewrap", "self"):
-        yield
-        return
-    with listening(caged.outside / "endings.sock"):
-        yield
 
 
 @pytest.mark.parametrize("code", [0, 1, 7, 126, 255])

@@ -126,7 +126,7 @@ def test_both_kinds_of_walls_are_told_of_a_group() -> None:
         variables={},
         group=group,
     )
-    assert inside[8:11] == ["/usr/bin/bwrap", "/g/one", "pids.max=5"]
+    assert inside[7:10] == ["/usr/bin/bwrap", "/g/one", "pids.max=5"]
     launched = landlock_argv(
         Landlock(7, True), SandboxSpec(), (), ["true"], variables={}, group=group
     )

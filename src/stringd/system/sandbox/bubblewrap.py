@@ -22,6 +22,8 @@ class Bubblewrap(NamedTuple):
     machine: str
     locks_namespaces: bool
     """It is new enough to forbid namespaces inside namespaces."""
+    keeper: str = ""
+    """`setpriv`, which ends a process with its parent; empty where it is missing."""
 
 
 # What root may write to below /proc with no capability at all: the whole kernel is set there.
@@ -32,57 +34,66 @@ _KERNEL_SETTINGS: Final = (
 
 # bubblewrap takes the filter from a descriptor. The shell opens one, so that a caller has nothing
 # to pass on but arguments; `-p` keeps it from reading anything the environment names. It also looks
-# for the hidden files once more: bubblewrap gives up on one that has vanished meanwhile. A socket
-# may still vanish after that look, with its server: where one is to be hidden, the shell stays to
-# repeat the start.
+# at every place once more: bubblewrap gives up on one that has vanished or changed its kind since
+# the view was made. That may still happen after this look, so the shell stays and repeats the start
+# where something made sure that it ends with its parent. What bubblewrap says itself comes to the
+# shell, and a word from it means that nothing was started; descriptor 9 is for what runs inside.
 _PRELUDE: Final = """
-repeat=$1 program=$2 group=$3 settings=$4 filter=$5 files=$6 options=$7
-shift 7
+program=$1 group=$2 settings=$3 filter=$4 temporary=$5 stays=$6 count=$7 options=$8
+shift 8
+places=("${@:1:count}")
+shift "$count"
 if [ -n "$group" ]; then
   { mkdir "$group" &&
     for each in $settings; do echo "${each#*=}" >"$group/${each%%=*}" || exit 126; done &&
     echo $$ >"$group/cgroup.procs"; } || { echo "sandbox: no control group $group" >&2; exit 126; }
 fi
-exec 9>&2
-hide=()
-for each in "${@:1:files}"; do
-  [ -S "$each" ] && for keeper in /usr/bin/setpriv /bin/setpriv; do
-    [ -x "$keeper" ] && exec "$keeper" --pdeathsig KILL \
-      /bin/bash --norc --noprofile -p -c "$repeat" stringd-sandbox \
-      "$program" "$filter" "$files" "$options" "$@"
+exec 8>&1 9>&2
+arrange() {
+  mounts=() files=() last=()
+  for each in "${places[@]}"; do
+    path=${each:1}
+    [ -e "$path" ] || continue
+    case $each in
+      w*) mounts+=(--bind "$path" "$path") ;;
+      r*) mounts+=(--ro-bind "$path" "$path") ;;
+      o*) if [ -n "$temporary" ]; then mounts+=(--bind "$temporary" "$path")
+          else mounts+=(--perms 1777 --tmpfs "$path"); fi ;;
+      h*) if [ -d "$path" ]; then mounts+=(--tmpfs "$path") last+=(--remount-ro "$path")
+          else files+=(--dev-bind /dev/null "$path"); fi ;;
+    esac
   done
-  [ -e "$each" ] && hide+=(--dev-bind /dev/null "$each")
-done
-exec {given}< <(printf %b "$filter")
-shift "$files"
-exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options+1}"
-"""
-
-# What bubblewrap says itself comes here; descriptor 9 is for what runs inside. A word from it means
-# that nothing was started.
-_REPEAT: Final = """
-program=$1 filter=$2 count=$3 options=$4
-shift 4
-files=("${@:1:count}")
-shift "$count"
-exec 8>&1
-while :; do
-  hide=() hidden=()
-  for each in "${files[@]}"; do
-    [ -e "$each" ] && hide+=(--dev-bind /dev/null "$each") hidden+=("$each")
-  done
-  said=$(
-    exec {given}< <(printf %b "$filter")
-    exec "$program" --seccomp "$given" "${@:1:options}" "${hide[@]}" -- "${@:options+1}" \
-      2>&1 >&8 8>&-
-  )
+  # Hidden directories at the end, because mount points of inner places are made in them.
+  mounts+=("${last[@]}" "${files[@]}")
+}
+blames_a_place() {
+  for each in "${places[@]}"; do [[ $said == *" ${each:1}"* ]] && return; done
+  return 1
+}
+start() {
+  exec {given}< <(printf %b "$filter")
+  exec "$program" --seccomp "$given" "${@:1:options}" "${mounts[@]}" -- "${@:options+1}"
+}
+arrange
+[ -n "$stays" ] || start "$@" 8>&-
+for turn in {1..20}; do
+  said=$(start "$@" 2>&1 >&8 8>&-)
   status=$?
   [ -n "$said" ] || exit "$status"
-  for each in "${hidden[@]}"; do [ -e "$each" ] || continue 2; done
-  echo "$said" >&2
-  exit "$status"
+  before=${mounts[*]}
+  arrange
+  [ "${mounts[*]}" != "$before" ] || blames_a_place || break
 done
+echo "$said" >&2
+exit "$status"
 """
+
+_LETTERS: Final = {
+    MountAccess.OWN: "o",
+    MountAccess.WRITE: "w",
+    MountAccess.READ: "r",
+    MountAccess.HIDDEN: "h",
+}
 
 # Runs inside, as the parent of the command. Signals that ask what is inside to end are not for it.
 # Of a child's end a shell knows more than its status only while it is told of it: there it asks
@@ -145,24 +156,24 @@ def bubblewrap_argv(
     group: Group | None,
 ) -> list[str]:
     """`variables` are set inside; `group` is a control group for the shell to make and enter."""
-    prelude = _script(_PRELUDE)
     lowered = lower_limits(spec.limits, grouped=group is not None)
     around = [*_script(_KEEP_JOBS), lowered] if spec.keeps_jobs else _before_command(lowered)
     settings = "" if group is None else " ".join(f"{name}={value}" for name, value in group.limits)
-    files = [each.path for each in entries if _is_hidden_file(each)]
+    places = [f"{_LETTERS[each.access]}{each.path}" for each in entries if each.path != "/"]
     options = [
         *_namespaces(walls, spec),
-        *_mounts(spec, [each for each in entries if not _is_hidden_file(each)]),
+        *_machine(entries),
         *(part for name, value in variables.items() for part in ("--setenv", name, value)),
     ]
     if spec.way_out is not None:
         options += ["--bind", str(spec.way_out.proxy), _PROXY]
         around += [*_WAY_OUT, _PROXY, ",".join(spec.way_out.direct)]
     return [
-        *prelude,
-        *(_REPEAT, walls.program, "" if group is None else group.path, settings),
-        _filter(walls.machine),
-        *(str(len(files)), str(len(options)), *files, *options),
+        *((walls.keeper, "--pdeathsig", "KILL") if walls.keeper else ()),
+        *_script(_PRELUDE),
+        *(walls.program, "" if group is None else group.path, settings),
+        *(_filter(walls.machine), str(spec.temporary or ""), "stays" if walls.keeper else ""),
+        *(str(len(places)), str(len(options)), *places, *options),
         *(*around, *command),
     ]
 
@@ -173,11 +184,6 @@ def _script(text: str) -> list[str]:
 
 def _before_command(lowered: str) -> list[str]:
     return ["/bin/sh", "-c", f'exec 2>&9 9>&-; {lowered or ":"}; exec "$@"', "sh"]
-
-
-def _is_hidden_file(entry: ViewEntry) -> bool:
-    """What is covered with an empty file, the last of all: nothing is inside it."""
-    return entry.access is MountAccess.HIDDEN and not entry.directory
 
 
 def _filter(machine: str) -> str:
@@ -196,32 +202,10 @@ def _namespaces(walls: Bubblewrap, spec: SandboxSpec) -> Iterator[str]:
         yield "--new-session"
 
 
-def _mounts(spec: SandboxSpec, entries: Sequence[ViewEntry]) -> Iterator[str]:
-    root = next((entry for entry in entries if entry.path == "/"), None)
-    yield from (_bind(MountAccess.READ if root is None else root.access), "/", "/")
+def _machine(entries: Sequence[ViewEntry]) -> Iterator[str]:
+    """What the places of a view are put into."""
+    writable = any(entry.path == "/" and entry.access is MountAccess.WRITE for entry in entries)
+    yield from ("--bind" if writable else "--ro-bind", "/", "/")
     yield from ("--dev", "/dev", "--proc", "/proc")
     for name in _KERNEL_SETTINGS:
         yield from ("--ro-bind-try", f"/proc/{name}", f"/proc/{name}")
-    inner = [entry for entry in entries if entry.path != "/"]
-    for entry in inner:
-        yield from _mount(spec, entry)
-    # At the end, because mount points of inner places are made in these directories.
-    for entry in inner:
-        if entry.access is MountAccess.HIDDEN:
-            yield from ("--remount-ro", entry.path)
-
-
-def _mount(spec: SandboxSpec, entry: ViewEntry) -> tuple[str, ...]:
-    match entry.access:
-        case MountAccess.OWN if spec.temporary is not None:
-            return ("--bind", str(spec.temporary), entry.path)
-        case MountAccess.OWN:
-            return ("--perms", "1777", "--tmpfs", entry.path)
-        case MountAccess.HIDDEN:
-            return ("--tmpfs", entry.path)
-        case access:
-            return (_bind(access), entry.path, entry.path)
-
-
-def _bind(access: MountAccess) -> str:
-    return "--bind" if access is MountAccess.WRITE else "--ro-bind"

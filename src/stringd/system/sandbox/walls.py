@@ -59,9 +59,10 @@ def working_bubblewrap() -> Bubblewrap | Nothing:
         return Nothing("bubblewrap is not installed")
     if not os.access(BASH, os.X_OK):
         return Nothing(f"{BASH} cannot be run")
+    keeper = shutil.which("setpriv", path=os.pathsep.join(_PLACES)) or ""
     complaint = ""
     for locks in (True, False):
-        walls = Bubblewrap(program, os.uname().machine, locks)
+        walls = Bubblewrap(program, os.uname().machine, locks, keeper)
         entries = (ViewEntry("/tmp", MountAccess.OWN, True),)  # noqa: S108 - the sandbox's own
         argv = bubblewrap_argv(walls, SandboxSpec(), entries, ["true"], variables={}, group=None)
         complaint = _complaint(argv)

@@ -159,14 +159,15 @@ def freeze_mounts(writable: "list[str]", kept: "list[str]") -> None:
     Landlock does not judge changes of permissions, owners and times; a read-only mount does.
     """
     _done(_libc.mount(None, b"/", None, _Long(_MS_REC_PRIVATE), None))
-    trees = [(path, _copied(path)) for path in writable]
+    trees = [(path, tree) for path in writable if (tree := _copied(path)) is not None]
     _make_read_only(_AT_FDCWD, b"/")
     for path, tree in trees:
         _put(tree, path)
     for path in kept:
         tree = _copied(path)
-        _make_read_only(tree, b"")
-        _put(tree, path)
+        if tree is not None:
+            _make_read_only(tree, b"")
+            _put(tree, path)
     # Where we are is still the place below what was just put over it.
     os.chdir(os.getcwd())
 
@@ -209,14 +210,22 @@ def _make_read_only(directory: int, path: bytes) -> None:
 
 def _put(tree: int, path: str) -> None:
     place = os.fsencode(path)
-    _done(_libc.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, place, _FROM_DESCRIPTOR))
-    os.close(tree)
+    try:
+        _done(_libc.syscall(_MOVE_MOUNT, tree, b"", _AT_FDCWD, place, _FROM_DESCRIPTOR))
+    except (FileNotFoundError, NotADirectoryError):
+        # It has vanished since it was copied, and nobody can miss it.
+        pass
+    finally:
+        os.close(tree)
 
 
-def _copied(path: str) -> int:
-    """A descriptor of a copy of what is mounted at a path and below."""
+def _copied(path: str) -> "int | None":
+    """A descriptor of a copy of what is mounted at a path and below; None where nothing is."""
     flags = _CLONE_TREE | _AT_RECURSIVE | os.O_CLOEXEC
-    return _done(_libc.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags))
+    try:
+        return _done(_libc.syscall(_OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def limit(kind: int) -> int:
