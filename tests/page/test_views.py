@@ -1,6 +1,7 @@
 """Every view: it shows what there is, survives a restart, fits every width, and is accessible."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,21 @@ def test_no_view_scrolls_sideways_at_any_width(page: Page, filled: World, view: 
     expect(page.locator(".live")).to_be_attached()
     over = {}
     for width in (360, 390, 720, 820, 1280, 1920):
+        page.set_viewport_size({"width": width, "height": 844})
+        over[width] = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert max(over.values()) <= 0, over
+
+
+def test_the_navigation_fits_while_it_connects_and_much_waits(page: Page, filled: World) -> None:
+    page.route(re.compile(r"/events(\?|$)"), lambda _: None)
+    page.goto(f"{filled.address}gate", wait_until="commit")
+    expect(page.locator(".nav .live")).to_contain_text("connecting")
+    expect(page.locator(".nav .count").first).to_be_attached()
+    page.evaluate(
+        "for (const it of document.querySelectorAll('.nav .count')) it.textContent = '888'"
+    )
+    over = {}
+    for width in range(360, 1000, 20):
         page.set_viewport_size({"width": width, "height": 844})
         over[width] = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert max(over.values()) <= 0, over
