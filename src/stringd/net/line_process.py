@@ -8,8 +8,8 @@ import os
 import secrets
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Final
+from contextlib import ExitStack, suppress
+from typing import IO, Final
 
 from stringd.net.mcp_budget import MAX_MESSAGE_BYTES, too_large
 from stringd.system.environment import MARK
@@ -77,13 +77,10 @@ class LineProcess:
             self._stdin.close()
             spoke = self.spoke.is_set()
             if not spoke or not await self._ended(GRACE_SECONDS):
-                self._signal(signal.SIGTERM)
+                _signal_group(self.child, signal.SIGTERM)
                 await self._ended(GRACE_SECONDS if spoke else MUTE_GRACE_SECONDS)
         finally:
-            self._signal(signal.SIGKILL)
-            await self.child.exited
-            # What left the group has come to us and still carries the mark.
-            await end_orphans(self.child.pid, self._mark)
+            await _kill(self.child, self._mark)
 
     def close(self) -> None:
         """Close our ends of its pipes."""
@@ -93,11 +90,6 @@ class LineProcess:
     async def _ended(self, seconds: float) -> bool:
         await asyncio.wait({self.child.exited}, timeout=seconds)
         return self.child.exited.done()
-
-    def _signal(self, number: signal.Signals) -> None:
-        """Reach the whole group, also when its leader has ended."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.child.pid, number)
 
 
 async def start_line_process(
@@ -123,19 +115,55 @@ async def start_line_process(
     finally:
         for descriptor in (theirs_in, theirs_out, theirs_err):
             os.close(descriptor)
+    try:
+        return await _connected(child, (stdin, stdout, stderr), mark)
+    except BaseException:
+        # Whoever asked may have given up while the pipes were being connected.
+        await _kill(child, mark)
+        raise
+
+
+async def _connected(
+    child: ChildProcess, descriptors: tuple[int, int, int], mark: str
+) -> LineProcess:
+    """The child with its pipes read and written by the loop; if that fails they are closed."""
     loop = asyncio.get_running_loop()
-    said, said_pipe = await _reader(stdout)
-    printed, printed_pipe = await _reader(stderr)
-    pipe, protocol = await loop.connect_write_pipe(
-        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(stdin, "wb", 0)
+    stdin, stdout, stderr = (
+        os.fdopen(descriptor, mode, 0)
+        for descriptor, mode in zip(descriptors, ("wb", "rb", "rb"), strict=True)
     )
+    with ExitStack() as opened:
+        for file in (stdin, stdout, stderr):
+            opened.callback(file.close)
+        said, said_pipe = await _reader(stdout)
+        opened.callback(said_pipe.close)
+        printed, printed_pipe = await _reader(stderr)
+        opened.callback(printed_pipe.close)
+        pipe, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), stdin
+        )
+        opened.pop_all()
     writer = asyncio.StreamWriter(pipe, protocol, None, loop)
     return LineProcess(child, writer, said, printed, (pipe, said_pipe, printed_pipe), mark)
 
 
-async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+async def _reader(file: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
     reader = asyncio.StreamReader(limit=READ_BYTES)
     pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+        lambda: asyncio.StreamReaderProtocol(reader), file
     )
     return reader, pipe
+
+
+async def _kill(child: ChildProcess, mark: str) -> None:
+    """End it with everything it started."""
+    _signal_group(child, signal.SIGKILL)
+    await child.exited
+    # What left the group has come to us and still carries the mark.
+    await end_orphans(child.pid, mark)
+
+
+def _signal_group(child: ChildProcess, number: signal.Signals) -> None:
+    """Reach the whole group, also when its leader has ended."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, number)
