@@ -87,6 +87,11 @@ class World:
         return (Path(self.daemon.data_dir) / "runs" / f"{run_id}.jsonl").read_text("utf-8")
 
 
+def fits(page: Page) -> None:
+    """Wait until nothing is wider than the window; what is drawn for its width follows it."""
+    page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
+
+
 def _next(socket: Any, *types: str) -> Json:
     while True:
         message: Json = json.loads(socket.recv(timeout=WAIT_SECONDS))

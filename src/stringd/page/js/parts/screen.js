@@ -108,9 +108,14 @@ export function Screen({ user, topic, command, leave }) {
     screen.current = made;
     drawn.current = command.forgotten;
     let timer = 0;
+    // The size asked for last counts as well: its answer may still be under way.
+    let asked = { columns, rows };
     const fit = () => {
       const wanted = fitting(box, made);
-      if (wanted && (wanted.columns !== made.cols || wanted.rows !== made.rows)) keys.resize(wanted.columns, wanted.rows);
+      const fits = [asked, { columns: made.cols, rows: made.rows }].every((size) => size.columns === wanted?.columns && size.rows === wanted?.rows);
+      if (!wanted || fits) return;
+      asked = wanted;
+      keys.resize(wanted.columns, wanted.rows);
     };
     const watcher = new ResizeObserver(() => { clearTimeout(timer); timer = setTimeout(fit, SETTLED_MS); });
     watcher.observe(box);
