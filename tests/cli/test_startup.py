@@ -14,6 +14,7 @@ INSTALLED = Path(__file__).parents[2] / "scripts" / "string"
 """What an installer copies as the command `string`."""
 LAZY = {
     *("mcp", "pydantic", "pydantic_ai", "openai", "anthropic", "rich", "textual", "keyring"),
+    *("prompt_toolkit", "wcwidth"),
     *("html_to_markdown", "selectolax", "httpx2", "httpx", "liquid"),
 }
 """Packages of models, MCP, terminal views and web pages: imported by whoever uses them."""

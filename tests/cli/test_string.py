@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from stringd.cli.quoting import quote
 from stringd.cli.streams import visible
-from stringd.cli.string import StringOptions, connect, join, quote
+from stringd.cli.string import StringOptions, connect, join
 from stringd.client.http import TransportError
 from tests.requirements import proves
 from tests.support.commands import BIN, Terminal, environment, run

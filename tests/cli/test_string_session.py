@@ -1,4 +1,4 @@
-"""`string <topic>`: many commands, piped or typed."""
+"""`string <topic>`: many commands, piped or typed on a terminal that can only print."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_input_that_is_no_utf8_is_read_all_the_same(env: dict[str, str]) -> None
 def test_a_daemon_that_went_away_does_not_end_the_session(tmp_path: Path) -> None:
     daemon = Daemon(tmp_path)
     daemon.start()
-    with Terminal("file:main", env=environment(daemon)) as terminal:
+    with Terminal("file:main", env=environment(daemon, TERM="dumb")) as terminal:
         terminal.until("[file:main] > ")
         terminal.type("/set {x} = 1\r")
         terminal.until("</𝒞>")
@@ -66,7 +66,7 @@ def test_a_daemon_that_went_away_does_not_end_the_session(tmp_path: Path) -> Non
 
 
 def test_on_a_terminal_every_line_has_a_prompt_and_the_end_says_bye(env: dict[str, str]) -> None:
-    with Terminal("notes", env=env) as terminal:
+    with Terminal("notes", env=env | {"TERM": "dumb"}) as terminal:
         for number in range(3):
             terminal.until("[file:notes] > ")
             terminal.type(f"/set {{x}} = {number}\r")
@@ -78,7 +78,7 @@ def test_on_a_terminal_every_line_has_a_prompt_and_the_end_says_bye(env: dict[st
 
 
 def test_ctrl_c_ends_the_session(env: dict[str, str]) -> None:
-    with Terminal("file:main", env=env) as terminal:
+    with Terminal("file:main", env=env | {"TERM": "dumb"}) as terminal:
         terminal.until("[file:main] > ")
         terminal.type("\x03")
         assert terminal.end() == 0
@@ -87,7 +87,8 @@ def test_ctrl_c_ends_the_session(env: dict[str, str]) -> None:
 
 def test_redirected_replies_hold_no_prompt(env: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "replies.txt"
-    with open(path, "wb") as replies, Terminal("file:main", env=env, stdout=replies) as terminal:
+    dumb = env | {"TERM": "dumb"}
+    with open(path, "wb") as replies, Terminal("file:main", env=dumb, stdout=replies) as terminal:
         terminal.until("[file:main] > ")
         terminal.type("/set {x} = 1\r")
         terminal.until("[file:main] > ")

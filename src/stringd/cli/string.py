@@ -52,7 +52,16 @@ examples:
   string file:main /help
   string file:main '/open ./README.md'
   string bash:dev 'git status'
+
+on a terminal:
+  Tab completes commands, files, blocks, actions; Up and Ctrl-R find earlier lines
+  Alt-Enter begins a body below the line, and sends it; /write opens one by itself
+  Ctrl-C gives up the line, or the waiting; Ctrl-D ends the session
 """
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from stringd.cli.prompt.conversation import Conversation
 
 ANSWER_SECONDS = 15.0
 """How long a daemon may take to say whom it knows."""
@@ -155,28 +164,11 @@ def opened_topic(command: str) -> Topic | None:
 
 def join(words: list[str]) -> str:
     """The command in one string: a single word unchanged, several quoted where they need it."""
-    return words[0] if len(words) == 1 else " ".join(map(quote, words))
+    if len(words) == 1:
+        return words[0]
+    from stringd.cli.quoting import quote
 
-
-def quote(word: str) -> str:
-    """Quote a word so that the tokeniser restores it; single quotes need no escapes.
-
-    What begins with a quote is a value, so the name of `--name=two words` stays outside.
-    """
-    if word and not any(c.isspace() or c in "\"'" for c in word):
-        return word
-    name, equals, value = word.partition("=")
-    if equals and name.startswith("--") and name[2:].replace("-", "_").isidentifier():
-        return f"{name}={quote(value)}"
-    pieces: list[str] = []
-    for index, run in enumerate(word.split("'")):
-        if index and pieces and pieces[-1].endswith("'\""):
-            pieces[-1] = pieces[-1][:-1] + "'\""
-        elif index:
-            pieces.append('"\'"')
-        if run:
-            pieces.append(f"'{run}'")
-    return "".join(pieces) or "''"
+    return " ".join(map(quote, words))
 
 
 def connect(options: StringOptions) -> DaemonConnection:
@@ -221,33 +213,59 @@ def once(options: StringOptions, topic: Topic, command: str) -> int:
     return 0 if reply.ok else 1
 
 
+class Lines:
+    """A session whose commands come line by line, from a pipe or a terminal that only prints."""
+
+    def __init__(self, connection: DaemonConnection, user: str, topic: Topic) -> None:
+        self._connection = connection
+        self._user = user
+        self._topic = topic
+
+    def read(self) -> "str | None":
+        """The next command; None at the end."""
+        if sys.stdin.isatty():
+            sys.stderr.write(f"[{self._topic}] > ")
+            sys.stderr.flush()
+        line = sys.stdin.buffer.readline()
+        return line.decode("utf-8", "replace") if line else None
+
+    def ask(self, command: str) -> ExecReply:
+        """Run a command. Raises `TransportError`."""
+        directory = working_directory()
+        return execute(self._connection, self._user, self._topic.canonical, command, directory)
+
+
+def conversation(connection: DaemonConnection, user: str, topic: Topic) -> "Lines | Conversation":
+    """A prompt with history and completions where the terminal can show one."""
+    if sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from stringd.cli.prompt.conversation import Conversation
+
+        return Conversation(connection, user, topic.canonical, working_directory())
+    return Lines(connection, user, topic)
+
+
 def converse(options: StringOptions, topic: Topic) -> int:
-    """Read commands line by line until the end of input, `/exit` or `/quit`."""
+    """Run commands until the end of input, `/exit` or `/quit`."""
     connection = connect(options)
-    on_terminal = sys.stdin.isatty()
+    said = conversation(connection, options.user, topic)
     try:
-        while True:
-            if on_terminal:
-                sys.stderr.write(f"[{topic}] > ")
-                sys.stderr.flush()
-            line = sys.stdin.buffer.readline()
-            command = line.decode("utf-8", "replace").strip()
-            if not line or command in ("/exit", "/quit"):
+        while (typed := said.read()) is not None:
+            command = typed.strip()
+            if command in ("/exit", "/quit"):
                 break
             if not command:
                 continue
             try:
-                reply = execute(
-                    connection, options.user, topic.canonical, command, working_directory()
-                )
-                show(reply, topic, as_json=options.json)
+                reply = said.ask(command)
+                if reply is not None:
+                    show(reply, topic, as_json=options.json)
             except TransportError as error:
                 fail(str(error))
     except KeyboardInterrupt:
         pass
     finally:
         connection.close()
-    if on_terminal:
+    if sys.stdin.isatty():
         sys.stderr.write("\nBye.\n")
     return 0
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from stringd.cli.quoting import quote
 from stringd.cli.runs.common import add_port, daemon_port, ensure_daemon, fail
 from stringd.cli.sfmd import problems_of
 from stringd.cli.streams import visible
-from stringd.cli.string import quote
 from stringd.client.daemon import UsageError
 from stringd.client.errors import StringClientError
 from stringd.client.string import String
