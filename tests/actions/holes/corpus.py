@@ -29,6 +29,8 @@ DATA = (
     "printf '%s' {q} | cat",
     "printf '%s' {q} | cat | cat && true || false",
     "printf '%s' {q} |& cat",
+    "printf '%s' {q} 2>&-",
+    "exec 3>&- 4<&-; printf '%s' {q}",
     "( printf '%s' {q} )",
     "{ printf '%s' {q}; }",
     "! false && printf '%s' {q}",

@@ -186,10 +186,11 @@ def _is_unclear(root: "Node", line: str) -> bool:
 
 def _runs_what_it_writes(root: "Node", line: str, stages: Iterable[ShellStage]) -> bool:
     """Whether a shell runs a file that the same line writes."""
+    # Closing a stream (>&-) names no file.
     written = {
         spelled(node.named_children[-1], line).text.removeprefix("./")
         for node in walk(root)
-        if node.type == "file_redirect" and "<" not in source(node, line)
+        if node.type == "file_redirect" and node.named_children and "<" not in source(node, line)
     }
     run: set[str] = set()
     for stage in stages:
