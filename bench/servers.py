@@ -107,7 +107,8 @@ class Recorded(NamedTuple):
     tools: list[RealTool]
     tasks: list[RealTask]
     discoveries: dict[str, list[Turn]]
-    vocabulary: Path | None
+    vocabulary: Count | None
+    """The one that npm gave, if it did."""
 
 
 @contextmanager
@@ -150,7 +151,7 @@ def record(folder: Path, tasks: list[dict[str, Any]]) -> Recorded:
             discoveries = {task.words: _discover(say, task) for task in usable}
             performed = [_performed(say, task, str(root)) for task in usable]
         vocabulary = folder / "node_modules" / VOCABULARY / "claude.json"
-        found = vocabulary if vocabulary.exists() else None
+        found = published_vocabulary(vocabulary) if vocabulary.exists() else None
         return Recorded(versions, missing, tools, performed, discoveries, found)
 
 

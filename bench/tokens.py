@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from bench.arms import Turn
 from bench.arms_table import table
 from bench.ask_model import FrozenTask, Way, measure
-from bench.servers import packages, published_vocabulary, record
+from bench.servers import packages, record
 from bench.table import Row
 from stringd.client import String
 from stringd.mcp.catalog import TOOLS, ListedTool
@@ -132,7 +132,7 @@ def _five_arms() -> str:
         "cl100k_base (rs-bpe)": shipped.cl100k_base().count,
     }
     if recorded.vocabulary is not None:
-        counts["claude.json (@anthropic-ai/tokenizer)"] = published_vocabulary(recorded.vocabulary)
+        counts["claude.json (@anthropic-ai/tokenizer)"] = recorded.vocabulary
     ours = "".join(map(_compact, _listed(TOOLS[:1])))
     listed = [f"- {name}: {version}" for name, version in recorded.versions.items()]
     listed += [f"- {name}: not mounted: {why}" for name, why in recorded.missing.items()]
