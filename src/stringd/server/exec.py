@@ -109,8 +109,8 @@ class ExecEndpoint:
             self._runtime.topics.leave(slot)
             return self._response(command, answer, started)
         if not isinstance(answer, Saving):
-            # What takes time shows at once that it runs.
-            request.peer.stream(_HEAD)
+            # What takes time shows soon that it runs.
+            request.peer.stream_soon(_HEAD)
         return self._finish(command, slot, answer, started)
 
     def _run_beside(
@@ -121,7 +121,7 @@ class ExecEndpoint:
         answer = self._runtime.beside(slot, command.text, _caller(request, command))
         if answer is None:
             return None
-        request.peer.stream(_HEAD)
+        request.peer.stream_soon(_HEAD)
         return self._answer(command, answer, started)
 
     async def _run_later(

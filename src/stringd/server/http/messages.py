@@ -65,6 +65,9 @@ class HttpPeer(Protocol):
     def stream(self, head: bytes, status: int = 200) -> None:
         """Send the head of an answer whose body follows later."""
 
+    def stream_soon(self, head: bytes) -> None:
+        """`stream`, unless the whole answer is there in a moment: then it leaves in one piece."""
+
     async def write(self, data: bytes) -> None:
         """Send a piece of that body and wait until the peer has room for more.
 

@@ -29,6 +29,9 @@ TURN_REQUESTS: Final = 16
 LARGE_ANSWER_BYTES: Final = 64 * 1024
 """Answers above this are sent at once, to learn whether the client reads."""
 
+SOON_SECONDS: Final = 0.02
+"""An answer that is whole by then leaves as one piece."""
+
 _ALWAYS_ANSWERED: Final = ("/health", "/shutdown")
 
 _KEEP: Final = b"Connection: keep-alive\r\n"
@@ -46,6 +49,7 @@ class Responder(RequestReader):
         "_current",
         "_framing",
         "_half_closed",
+        "_head",
         "_left",
         "_outbox",
         "_pipeline",
@@ -65,6 +69,7 @@ class Responder(RequestReader):
         # The request being answered, and what waits behind it: requests, and one refusal.
         self._current: HttpRequest | None = None
         self._framing: bytes | None = None
+        self._head: asyncio.TimerHandle | None = None
         self._left: asyncio.Future[None] | None = None
         self._room: asyncio.Future[None] | None = None
         self._pipeline: deque[HttpRequest | HttpResponse] = deque()
@@ -197,13 +202,18 @@ class Responder(RequestReader):
         self._go_on()
 
     def _send(self, request: HttpRequest, response: HttpResponse) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
         if self._closed:
             return
         body = response.body
         if self._framing is not None:
-            self._write_piece(body)
             if self._framing is _CHUNKED:
-                self._write_now(b"0\r\n\r\n")
+                last = _chunk(body) if body else b""
+                self._write_now(last + b"0\r\n\r\n")
+            elif body:
+                self._write_now(body)
             self._framing = None
         else:
             connection = _KEEP if request.keep_alive or response.says_keep_alive else _CLOSE
@@ -227,6 +237,16 @@ class Responder(RequestReader):
             self._framing = _CLOSE
         self._write_now(b"%b%b%b\r\n" % (STATUS_LINES[status], head, self._framing))
 
+    def stream_soon(self, head: bytes) -> None:
+        request = self._current
+
+        def show() -> None:
+            if self._current is request and not self._closed:
+                self._head = None
+                self.stream(head)
+
+        self._head = self._loop.call_later(SOON_SECONDS, show)
+
     async def write(self, data: bytes) -> None:
         """A piece of a streamed body; returns when the peer has room for the next."""
         self._write_piece(data)
@@ -239,8 +259,7 @@ class Responder(RequestReader):
 
     def _write_piece(self, data: bytes) -> None:
         if data and not self._closed:
-            framed = self._framing is _CHUNKED
-            self._write_now(b"%x\r\n%b\r\n" % (len(data), data) if framed else data)
+            self._write_now(_chunk(data) if self._framing is _CHUNKED else data)
 
     def _make_room(self) -> None:
         if self._room is not None and not self._room.done():
@@ -268,6 +287,10 @@ class Responder(RequestReader):
         self._closing = True
         self._outbox.flush()
         self._transport.close()
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def _whole(response: HttpResponse, connection: bytes, body: bytes) -> bytes:
