@@ -25,6 +25,8 @@ class Script:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = steps
         self.read: list[str] = []
+        self.offered: list[str] = []
+        """The tools of every request that has any, each as JSON."""
         self.url = ""
 
     def next(self, answers: list[str]) -> ToolUse | None:
@@ -60,6 +62,8 @@ class _Model(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+        if asked.get("tools"):
+            self.script.offered.append(json.dumps(asked["tools"]))
         events = self._openai(asked) if "/responses" in self.path else self._anthropic(asked)
         text = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events)
         self._send("text/event-stream", text.encode())

@@ -1,6 +1,7 @@
 """The first answers of `stringd mcp` need no daemon, and are the daemon's own."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ def of_daemon(daemon: Daemon, message: dict[str, Any], query: str = "") -> Any:
 @pytest.mark.parametrize("version", [*HANDSHAKE_VERSIONS, "1999-01-01", "2026-07-28"])
 def test_the_handshake_is_that_of_the_daemon(daemon: Daemon, version: str) -> None:
     message = ask("initialize", protocolVersion=version, capabilities={}, clientInfo=CLIENT)
-    assert greeting(message, NAMES) == of_daemon(daemon, message)
+    theirs = of_daemon(daemon, message)
+    theirs["capabilities"]["resources"]["listChanged"] = True
+    assert greeting(message, NAMES) == theirs
 
 
 @pytest.mark.parametrize("tools", [NAMES, ("string",), ("wait", "string")], ids=",".join)
@@ -87,3 +90,23 @@ def test_the_first_call_finds_the_daemon_that_was_started_meanwhile(tmp_path: Pa
             assert not called["result"].get("isError")
         finally:
             assert stop(daemon.port)
+
+
+def test_resources_are_listed_once_the_daemon_can_be_asked(tmp_path: Path) -> None:
+    with Daemon(tmp_path) as daemon, Pipe(daemon) as pipe:
+        assert daemon.process is not None
+        daemon.process.send_signal(signal.SIGSTOP)
+        try:
+            pipe.initialize()
+            assert pipe.call("resources/list")["result"] == {"resources": []}
+        finally:
+            daemon.process.send_signal(signal.SIGCONT)
+        assert pipe.receive() == {
+            "jsonrpc": "2.0",
+            "method": "notifications/resources/list_changed",
+        }
+        opened = {"topic": "file:main", "cmd": "/open ./page.md"}
+        (tmp_path / "page.md").write_text("# Page\n")
+        assert not pipe.call("tools/call", name="string", arguments=opened)["result"].get("isError")
+        listed = pipe.call("resources/list")["result"]["resources"]
+        assert [each["uri"] for each in listed] == ["string://topics/file:main"]

@@ -45,6 +45,11 @@ Json = dict[str, Any]
 Greet = Callable[[Json], Json | None]
 """The result of a request that needs no daemon; None for all others."""
 
+LIST_SECONDS = 1.0
+"""So long a list of resources may take; some clients offer no tools before they have it."""
+_NO_RESOURCES: Json = {"resources": []}
+_RESOURCES_CHANGED = '{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}'
+
 WARM_UP_SECONDS = 30.0
 _WARM_UP = b'{"jsonrpc":"2.0","id":0,"method":"ping"}'
 """Makes the daemon load what it answers MCP with."""
@@ -82,6 +87,8 @@ class Bridge:
         self._writing = threading.Lock()
         self._starting = threading.Lock()
         self._ready = False
+        self._warm = threading.Event()
+        """Set once the daemon has answered over MCP, or will not."""
         self._another_version = False
         self._in_flight: dict[str, DaemonConnection] = {}
         self._threads: list[threading.Thread] = []
@@ -122,6 +129,8 @@ class Bridge:
             self._in_thread(self._warm_up)
             if not self._answer_here(message):
                 self._answer(message, line)
+        elif message["method"] == "resources/list" and self._version is not None:
+            self._in_thread(self._list_resources, message, line)
         # Tools of another version are listed by the daemon that has them.
         elif self._version is None or self._another_version or not self._answer_here(message):
             self._in_thread(self._answer, message, line)
@@ -141,6 +150,16 @@ class Bridge:
         self._pass_on(message, json.dumps(answer))
         return True
 
+    def _list_resources(self, message: Json, line: bytes) -> None:
+        """The daemon's list; none yet if it is still starting, and a word when it can be asked."""
+        if self._warm.wait(LIST_SECONDS):
+            self._answer(message, line)
+            return
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": _NO_RESOURCES}
+        self._write(json.dumps(answer))
+        self._warm.wait()
+        self._write(_RESOURCES_CHANGED)
+
     def _warm_up(self) -> None:
         """Have the daemon ready by the first call of a tool."""
         try:
@@ -150,6 +169,8 @@ class Bridge:
         except (TransportError, OSError) as error:
             # The next call is answered with this too, but clients log what is said here.
             sys.stderr.write(f"stringd: {error}\n")
+        finally:
+            self._warm.set()
 
     def _note_client(self, message: Json) -> None:
         """Remember what the client calls itself: the daemon hears every message by itself."""
@@ -195,6 +216,7 @@ class Bridge:
             self._ready = False
             self._ensure_daemon()
             status, answered, pieces = connection.stream("POST", self._path, line, headers)
+        self._warm.set()
         if answered.get("content-type", "").startswith("text/event-stream"):
             for data in sse_data(pieces):
                 self._pass_on(message, data)

@@ -1,7 +1,8 @@
 """What a client asks first, answered without the SDK and without a daemon.
 
 A client lists the tools before its first request to a model, and some do not wait for a daemon
-that starts. The answers are those of `mcp/server.py`, word for word; a test compares them.
+that starts. The answers are those of `mcp/server.py`, word for word; a test compares them. Only
+this end announces changes of the list of resources: there are none to list before the daemon runs.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,7 +19,7 @@ META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 
 _SERVER: Final = {"name": NAME, "version": __version__}
 _CAPABILITIES: Final = {
-    "resources": {"listChanged": False, "subscribe": False},
+    "resources": {"listChanged": True, "subscribe": False},
     "tools": {"listChanged": False},
 }
 
