@@ -30,10 +30,10 @@ PUBLIC = {
 }
 ROOMS = {
     "stringd.runs": (
-        "DaemonPorts DecidedBy Denied FileRunStore Hooks Models Offer ProviderDirectory Registry "
-        "RunLimits RunObserver RunService RunsConfig StrategyFileError StringQuestions ToolFailure "
-        "WebFormat archive_problem check_source check_strategy definitions_problem offer_of "
-        "schema_of unreadable_frames"
+        "Credentials DaemonPorts DecidedBy Denied FileRunStore Hooks Models Offer "
+        "ProviderDirectory Registry RunLimits RunObserver RunService RunsConfig StrategyFileError "
+        "StringQuestions ToolFailure VaultError WebFormat archive_problem check_source "
+        "check_strategy definitions_problem offer_of schema_of unreadable_frames vault_of"
     ),
 }
 

@@ -27,6 +27,7 @@ SUBCOMMANDS: Final = {
     "service": Subcommand("service.command", "start the daemon at login, as a service"),
     "backup": Subcommand("backup.command", "put everything stringd keeps for you into one file"),
     "restore": Subcommand("backup.command", "put back what a backup holds"),
+    "import": Subcommand("comma.command", "take over what Comma Agents keeps for you"),
     "completions": Subcommand("shells.command", "print completions for bash, zsh or fish"),
     "man": Subcommand("shells.command", "write the manual pages"),
     "allow": Subcommand("allow", "let file commands reach a directory outside the user's home"),

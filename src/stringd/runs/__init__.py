@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stringd.runs.guard.budget import RunLimits
     from stringd.runs.guard.errors import Denied
     from stringd.runs.mcp.definitions import definitions_problem
+    from stringd.runs.models.credentials import Credentials, VaultError, vault_of
     from stringd.runs.models.directory import ProviderDirectory
     from stringd.runs.models.resolve import Models
     from stringd.runs.record.events import DecidedBy
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from stringd.runs.tools.trash import archive_problem
 
 __all__ = [
+    "Credentials",
     "DaemonPorts",
     "DecidedBy",
     "Denied",
@@ -45,6 +47,7 @@ __all__ = [
     "StrategyFileError",
     "StringQuestions",
     "ToolFailure",
+    "VaultError",
     "WebFormat",
     "archive_problem",
     "check_source",
@@ -53,9 +56,11 @@ __all__ = [
     "offer_of",
     "schema_of",
     "unreadable_frames",
+    "vault_of",
 ]
 
 _PLACES: Final = {
+    "Credentials": "models.credentials",
     "DaemonPorts": "tools.context",
     "DecidedBy": "record.events",
     "Denied": "guard.errors",
@@ -72,6 +77,7 @@ _PLACES: Final = {
     "StrategyFileError": "errors",
     "StringQuestions": "tools.context",
     "ToolFailure": "tools.output",
+    "VaultError": "models.credentials",
     "WebFormat": "tools.context",
     "archive_problem": "tools.trash",
     "check_source": "engine.loading",
@@ -80,6 +86,7 @@ _PLACES: Final = {
     "offer_of": "engine.offers",
     "schema_of": "tools.schema",
     "unreadable_frames": "record.frames",
+    "vault_of": "models.credentials",
 }
 
 

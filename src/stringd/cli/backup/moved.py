@@ -63,7 +63,7 @@ def rewrite(shared: Path, data: Path, old: tuple[str, str], new: tuple[str, str]
     for path in (*names, *undo):
         _change(path, lambda text: json.dumps(move.value(json.loads(text)), indent=1).encode())
     for path in (data / "runs").glob("*.jsonl"):
-        _change(path, lambda text: _timeline(text, move))
+        _change(path, lambda text: moved_timeline(text, move))
     if (data / "sessions.db").is_file():
         _rewrite_sessions(data / "sessions.db", move)
 
@@ -100,7 +100,7 @@ def _home_config(text: bytes, move: PathMove) -> bytes:
     return changed.encode("utf-8", "surrogatepass") if {**config, **places} != config else text
 
 
-def _timeline(text: bytes, move: PathMove) -> bytes:
+def moved_timeline(text: bytes, move: PathMove) -> bytes:
     """What a run says is history; where it would be continued is not."""
     lines = text.split(b"\n")
     for number, line in enumerate(lines):

@@ -128,6 +128,11 @@ class KeyringVault:
             raise VaultError(str(error)) from None
 
 
+def vault_of(data_dir: Path, *, use_keyring: bool) -> Vault:
+    """Where the daemon of a data directory keeps credentials."""
+    return KeyringVault() if use_keyring else FileVault(data_dir / "credentials.json")
+
+
 class _ReadVault:
     """What another vault held when it was read; nothing is written to it."""
 
@@ -149,6 +154,19 @@ class CredentialSource(NamedTuple):
 
     kind: Literal["strategy", "environment", "stored"]
     variable: str | None = None
+
+
+class OfferedCredential(NamedTuple):
+    """A credential of another program: for whom it is, and what becomes of it here.
+
+    `taken` and `same` are both False for one that differs from what is kept, and is left out.
+    """
+
+    scope: str | None
+    provider_id: str
+    taken: bool
+    same: bool = False
+    problem: str = ""
 
 
 class Credentials:
@@ -195,6 +213,31 @@ class Credentials:
             scopes.setdefault(GLOBAL, {})[provider_id] = credential
             self._write(scopes)
 
+    def take_over(
+        self, content: bytes, *, replace: bool = False, dry: bool = False
+    ) -> list[OfferedCredential]:
+        """Keep what another vault's text holds; with `replace` also over what is kept here.
+
+        Raises `VaultError`, also for a text that holds no credentials, or `OSError`.
+        """
+        try:
+            offered = msgspec.json.decode(content, type=dict[str, dict[str, msgspec.Raw]])
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
+            raise VaultError("it holds no credentials that can be read") from None
+        with self._saving:
+            now = self._vault.load()
+            scopes = _decoded(now)
+            if not scopes and now.strip() not in (b"", b"{}"):
+                raise VaultError("the credentials kept here cannot be read")
+            found = [
+                _offered(scopes, scope, provider_id, raw, replace=replace)
+                for scope, entries in offered.items()
+                for provider_id, raw in entries.items()
+            ]
+            if not dry and any(each.taken for each in found):
+                self._write(scopes)
+        return found
+
     def remove(self, provider_id: str) -> bool:
         """Forget what is kept for every run; whether there was something.
 
@@ -231,6 +274,22 @@ class Credentials:
         except VaultError as error:
             log.warning("%s", error)
             return {}
+
+
+def _offered(
+    scopes: Scopes, scope: str, provider_id: str, raw: msgspec.Raw, *, replace: bool
+) -> OfferedCredential:
+    """Put one credential among those that are kept, if that is wanted."""
+    shown = None if scope == GLOBAL else scope
+    try:
+        credential = msgspec.json.decode(raw, type=Credential)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return OfferedCredential(shown, provider_id, taken=False, problem="it is not a credential")
+    kept = scopes.get(scope, {}).get(provider_id)
+    if kept is not None and (kept == credential or not replace):
+        return OfferedCredential(shown, provider_id, taken=False, same=kept == credential)
+    scopes.setdefault(scope, {})[provider_id] = credential
+    return OfferedCredential(shown, provider_id, taken=True)
 
 
 def _decoded(content: bytes) -> Scopes:

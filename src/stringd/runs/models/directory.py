@@ -22,10 +22,9 @@ from stringd.runs.models.credentials import (
     Credentials,
     CustomData,
     FileVault,
-    KeyringVault,
-    Vault,
     VaultError,
     secret_of,
+    vault_of,
 )
 from stringd.runs.models.live import Lister
 from stringd.runs.models.port import Model, ModelSetup
@@ -63,7 +62,7 @@ class ProviderDirectory:
         catalog_url: str | None = None,
     ) -> None:
         self._environ = with_provider_keys() if environ is None else environ
-        vault: Vault = KeyringVault() if use_keyring else FileVault(data_dir / "credentials.json")
+        vault = vault_of(data_dir, use_keyring=use_keyring)
         self.credentials = Credentials(vault, self._environ)
         self._cache = data_dir / "cache" / "models-catalog.json"
         self._catalog_url = catalog_url

@@ -1,0 +1,1 @@
+"""Taking over what Comma Agents keeps for a user."""
