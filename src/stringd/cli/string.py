@@ -318,12 +318,24 @@ def control(args: list[str]) -> int:
 
 def control_start(port: int, *, log: bool = False, program: str = "string") -> int:
     """Start the daemon unless it runs; `program` is who complains when it cannot."""
+    replaced = ""
     if healthy(port):
-        print(f"stringd already running on port {port}")
-        return 0
+        from stringd.client.upgrade import make_way
+
+        old = make_way(port)
+        if old is None or not old.stopped:
+            print(f"stringd already running on port {port}")
+            if old is not None:
+                busy = old.busy_with or "something that keeps it from stopping"
+                print(
+                    f"It is version {old.version}, with {busy}. "
+                    f"To use {__version__}: stringd down, then stringd up"
+                )
+            return 0
+        replaced = f" in place of version {old.version}"
     if not start(port, log=log):
         return fail(f"failed to start stringd on port {port}{last_words()}", program)
-    print(f"stringd started on port {port}")
+    print(f"stringd started on port {port}{replaced}")
     return 0
 
 
