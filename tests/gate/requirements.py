@@ -98,4 +98,13 @@ ALL: list[Requirement] = [
     Requirement("GATE-AUD-04", "A log removed, cut, changed or replaced never verifies", "A9"),
     Requirement("GATE-AUD-05", "Requests that are withdrawn cannot fill the disk", "A9"),
     Requirement("GATE-CLI-01", "stringd request passes on output, status and refusals", "§15"),
+    Requirement("GATE-KEY-01", "A passkey registered at the terminal approves", "point 5"),
+    Requirement("GATE-KEY-02", "A passkey approves only if its user was verified", "point 5"),
+    Requirement("GATE-KEY-03", "Only what the gate's own page got signed counts", "point 5"),
+    Requirement("GATE-KEY-04", "A signature counts once, for exactly what was shown", "point 5"),
+    Requirement("GATE-KEY-05", "The answer and the log name the passkey that decided", "point 5"),
+    Requirement("GATE-KEY-06", "The first answer wins, at the terminal or by passkey", "point 5"),
+    Requirement("GATE-KEY-07", "The page answers this account, under its own name only", "point 5"),
+    Requirement("GATE-KEY-08", "A revoked passkey approves nothing", "point 5"),
+    Requirement("GATE-KEY-09", "Nothing counts or listens before a key at the terminal", "point 5"),
 ]

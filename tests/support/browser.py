@@ -52,6 +52,10 @@ class Browser:
             raise ScriptError(done["exceptionDetails"]["exception"].get("description"))
         return done["result"].get("value")
 
+    def ask(self, method: str, **params: object) -> Any:
+        """One question to the DevTools of this tab."""
+        return self._ask(method, self._session, **params)
+
     def _ask(self, method: str, session: str | None = None, **params: object) -> Any:
         number = next(self._ids)
         of = {"sessionId": session} if session else {}

@@ -40,6 +40,8 @@ stringd gate hook lets Claude Code and Codex ask for their permissions here.
 stringd gate hosts keeps the list of other machines that commands may run on.
 stringd gate explain COMMAND says what the gate would do and why, stringd gate grants
 [revoke N|all] lists and ends grants, stringd gate rules check checks your rules.
+stringd gate passkeys lists the passkeys that may approve in a browser of this machine; they
+are added and revoked at the gate: Enter, then p.
 """
 _UNSUPPORTED: Final = {
     "--no-confirm-unprivileged": "every command is asked about; that cannot be switched off",
@@ -72,6 +74,10 @@ def main(name: str, argv: Sequence[str]) -> int:
         from stringd.cli.gate_hosts import main as hosts
 
         return hosts(argv[1:])
+    if argv and argv[0] == "passkeys":
+        from stringd.cli.gate_passkeys import main as passkeys
+
+        return passkeys(argv[1:])
     if argv and argv[0] in ("explain", "grants", "rules"):
         from stringd.cli import gate_rules
 

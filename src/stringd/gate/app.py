@@ -4,10 +4,12 @@ import os
 import signal
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from stringd import __version__
+from stringd.gate.arming import Arming
 from stringd.gate.asking import PromptSettings
 from stringd.gate.audit import FILE_NAME, HEAD_KEPT, AuditLog
 from stringd.gate.console import Console
@@ -24,11 +26,13 @@ from stringd.gate.requests import RequestHandler
 from stringd.gate.rules import Rule
 from stringd.gate.running import RunningCommands
 from stringd.gate.server import Server
-from stringd.gate.settings import Settings
+from stringd.gate.settings import PASSKEYS_FILE, Settings
 from stringd.gate.surroundings import key_pressers
 from stringd.gate.terminal import Terminal, log
 
 if TYPE_CHECKING:
+    from stringd.gate.confirm import PagesOf, Words
+    from stringd.gate.passkeys.desk import PasskeyDesk
     from stringd.gate.rule_places import RulesOnDisk
 
 # Enough to answer everyone and to kill what runs; a terminal is not held longer than this.
@@ -79,6 +83,7 @@ class _Gate:
             _prompt_settings(settings),
             settings.arming,
             lambda: len(self._running),
+            make_desk=self._make_desk,
         )
         self._machines = Machines(
             Hosts(settings.data_dir / HOSTS_FILE),
@@ -103,6 +108,7 @@ class _Gate:
             machines=self._machines,
             policy=self._policy,
             board=self._console.board,
+            page=lambda: self._console.page,
         )
         self._server = Server(listener.socket, self._handler, self._log, self._look_around)
 
@@ -112,6 +118,7 @@ class _Gate:
         started = {"version": __version__, "pid": os.getpid(), HEAD_KEPT: True}
         self._record("started", started)
         self._policy.rules = self._read_rules()
+        self._read_passkeys()
         self._greet()
         keys = threading.Thread(
             target=self._console.watch_keys, args=(self._server.stopping,), daemon=True, name="keys"
@@ -120,6 +127,8 @@ class _Gate:
         self._server.run()
         self._server.drain(DRAIN_SECONDS)
         self._machines.close()
+        if self._console.passkeys is not None:
+            self._console.passkeys.close()
         how = "stop" if self._ending is None else self._ending.name
         rest: dict[str, object] = {}
         if unrecorded := self._handler.unrecorded:
@@ -140,6 +149,34 @@ class _Gate:
             settings.root_rules, settings.rules, self._audit, self._accept, self._tell_whole
         )
 
+    def _read_passkeys(self) -> None:
+        """The passkeys of earlier gates: they count once the person has accepted them here."""
+        if self._terminal is None or not self._passkey_file.exists():
+            return
+        # Most gates have none.
+        from stringd.gate.passkeys.passkey import PasskeyError
+        from stringd.gate.passkeys.ring import read_passkeys
+        from stringd.gate.passkeys.screen import ACCEPT, accept_pages
+
+        try:
+            found = read_passkeys(self._passkey_file)
+        except PasskeyError as error:
+            self._tell_whole(str(error))
+            return
+        if found:
+            accepted = self._confirm(lambda size: accept_pages(found, size), ACCEPT)
+            self._console.passkeys = self._make_desk()
+            self._console.passkeys.start(found, accepted=accepted)
+
+    @property
+    def _passkey_file(self) -> Path:
+        return self._settings.data_dir / PASSKEYS_FILE
+
+    def _make_desk(self) -> "PasskeyDesk":
+        from stringd.gate.passkeys.desk import PasskeyDesk  # see above
+
+        return PasskeyDesk(self._passkey_file, self._audit, self._announce)
+
     def _tell_whole(self, text: str) -> None:
         """Say something of which no part may be cut off."""
         if self._terminal is None:
@@ -149,14 +186,20 @@ class _Gate:
         self._console.announce([line(row, Style.BOLD) for row in rows])
 
     def _accept(self, rules: "RulesOnDisk", before: str | None) -> bool:
+        from stringd.gate.acceptance import WORDS, acceptance_pages  # see above
+
+        return self._confirm(lambda size: acceptance_pages(rules, before, size), WORDS)
+
+    def _confirm(self, pages_of: "PagesOf", words: "Words") -> bool:
+        """Whether the person at the terminal says yes to what is shown there."""
         if self._terminal is None:
             return False
-        from stringd.gate.acceptance import Acceptance  # see above
+        from stringd.gate.confirm import Confirmation  # see above
 
-        timeout, quiet = self._settings.prompt_timeout, self._settings.arming
-        asking = Acceptance(self._terminal, timeout, lambda: self._server.is_leaving, quiet)
+        arming = Arming(self._settings.arming)
+        timeout, is_ending = self._settings.prompt_timeout, lambda: self._server.is_leaving
         try:
-            return asking.ask(rules, before)
+            return Confirmation(self._terminal, timeout, is_ending, arming).ask(pages_of, words)
         except TroubleError as error:
             log(str(error))
             return False
@@ -248,6 +291,7 @@ class _Gate:
             line(f"Listening on {settings.socket}"),
             line(f"Audit log    {settings.data_dir / FILE_NAME}, {_counted(self._audit.head.seq)}"),
             *self._warnings(),
+            *([line(f"By passkey   {page}")] if (page := self._console.page) else []),
             line(_WELCOME, Style.DIM),
         )
 

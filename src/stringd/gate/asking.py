@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stringd.gate.arming import Arming
 from stringd.gate.board import Board
-from stringd.gate.decide import Event, KeyAnswer
+from stringd.gate.decide import BY_PASSKEY, Event, KeyAnswer
 from stringd.gate.display import Line, Style, line
 from stringd.gate.errors import CallerGoneError, StoppingError, TroubleError
 from stringd.gate.grant_view import grant_pages
@@ -18,6 +18,9 @@ from stringd.gate.notify import Hook
 from stringd.gate.question import Question, Size, compose, details, prompt
 from stringd.gate.terminal import BELL, Terminal
 from stringd.gate.watch import READABLE, Signal, Watch
+
+if TYPE_CHECKING:
+    from stringd.gate.passkeys.open_question import OpenQuestion
 
 # Long enough to start typing a reason, short enough that a bare `n` is still a quick no.
 NOTE_SECONDS: Final = 1.5
@@ -44,6 +47,8 @@ class Around:
     # Set when the window has another size.
     resized: Signal
     board: Board
+    # Where browsers can answer by a passkey; empty if they cannot.
+    page: Callable[[], str] = lambda: ""
 
 
 class Face(Enum):
@@ -65,6 +70,7 @@ class Asking:
         around: Around,
         question: Question,
         watch: Watch,
+        offer: "OpenQuestion | None" = None,
     ) -> None:
         self._terminal = terminal
         self._settings = settings
@@ -72,6 +78,7 @@ class Asking:
         self._around = around
         self._question = question
         self._watch = watch
+        self._offer = offer
         self._message = ""
         self._view = Face.QUESTION
         self._page = 0
@@ -104,17 +111,18 @@ class Asking:
         while True:
             match self._key():
                 case Key.SILENCE:
-                    return KeyAnswer(Event.SILENCE)
+                    return self._decided(KeyAnswer(Event.SILENCE))
                 case Key.NO:
-                    return KeyAnswer(Event.NO)
+                    return self._decided(KeyAnswer(Event.NO))
                 case Key.NOTE:
-                    return KeyAnswer(Event.NO, note=self._note())
+                    answer = self._decided(KeyAnswer(Event.NO))
+                    return replace(answer, note=self._note()) if _denies(answer) else answer
                 case Key.DENY_CALLER:
-                    return KeyAnswer(Event.NO, denies_caller=True)
+                    return self._decided(KeyAnswer(Event.NO, denies_caller=True))
                 case Key.YES if self._may_approve:
-                    return KeyAnswer(Event.YES)
+                    return self._decided(KeyAnswer(Event.YES))
                 case Key.GRANT if self._may_approve and self._grants():
-                    return KeyAnswer(Event.YES, grants=True)
+                    return self._decided(KeyAnswer(Event.YES, grants=True))
                 case Key.GRANT if self._may_approve:
                     pass
                 case Key.YES | Key.GRANT:
@@ -127,6 +135,15 @@ class Asking:
                     self._browse()
                 case Key.DETAILS:
                     self._open(Face.QUESTION if self._view is Face.DETAILS else Face.DETAILS)
+
+    def _decided(self, answer: KeyAnswer) -> KeyAnswer:
+        """This answer, unless a browser has given one before; from now on none can."""
+        name = None if self._offer is None else self._offer.close()
+        return answer if name is None else KeyAnswer(Event.YES, by=f"{BY_PASSKEY}{name}")
+
+    @property
+    def _is_answered(self) -> bool:
+        return self._offer is not None and self._offer.answered.is_set
 
     @property
     def _may_approve(self) -> bool:
@@ -151,7 +168,7 @@ class Asking:
             return
         from stringd.gate.browse import Browser  # when somebody looks
 
-        is_over = lambda: time.monotonic() >= self._deadline  # noqa: E731
+        is_over = lambda: time.monotonic() >= self._deadline or self._is_answered  # noqa: E731
         Browser(self._terminal, self._around.board, self._arming, self._watch.wait, is_over).run()
         self._terminal.forget_screen()
         self._show("")
@@ -172,7 +189,7 @@ class Asking:
                 self._show()
             if (key := self._arming.take(now)) is not None:
                 return key
-            if now >= self._deadline:
+            if now >= self._deadline or self._is_answered:
                 return Key.SILENCE
             if (dropped := self._arming.take_dropped(now)) is not None:
                 self._show(dropped.value)
@@ -185,6 +202,8 @@ class Asking:
     def _feed(self, seconds: float) -> bool:
         """Wait for keys; False at the end of input."""
         wanted = {self._terminal.keys: READABLE, self._around.resized.fileno(): READABLE}
+        if self._offer is not None:
+            wanted[self._offer.answered.fileno()] = READABLE
         if self._terminal.keys not in self._watch.wait(wanted, seconds):
             return True
         data = self._read()
@@ -272,6 +291,8 @@ class Asking:
             parts.append(f"{waiting} more waiting")
         if running := self._around.running():
             parts.append(f"{running} running")
+        if self._offer is not None:
+            parts.append(f"or by passkey at {self._around.page()}")
         return "   ".join(parts)
 
     def _note(self) -> str:
@@ -288,6 +309,10 @@ class Asking:
                 break
             note.feed(data)
         return note.text.strip()
+
+
+def _denies(answer: KeyAnswer) -> bool:
+    return answer.event is Event.NO
 
 
 def _keys(columns: int, question: Question) -> str:

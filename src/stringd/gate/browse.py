@@ -22,6 +22,7 @@ class Turning(Enum):
     BACK = auto()
     LEAVE = auto()
     END = auto()
+    PASSKEYS = auto()
     NOTHING = auto()
 
 
@@ -41,6 +42,7 @@ _KEYS: Final = {
     b"\r": Turning.LEAVE,
     b"\n": Turning.LEAVE,
     b"x": Turning.END,
+    b"p": Turning.PASSKEYS,
 }
 
 
@@ -48,7 +50,7 @@ class Browser:
     """Shows the board until the person has seen enough.
 
     `wait` waits for descriptors like `Watch.wait`, and raises what ends everything; `is_over` says
-    that the screen is needed for something else.
+    that the screen is needed for something else. `passkeys` shows those, where that may be.
     """
 
     def __init__(
@@ -58,12 +60,14 @@ class Browser:
         arming: Arming,
         wait: Wait,
         is_over: Callable[[], bool],
+        passkeys: Callable[[], None] | None = None,
     ) -> None:
         self._terminal = terminal
         self._board = board
         self._arming = arming
         self._wait = wait
         self._is_over = is_over
+        self._passkeys = passkeys
         self._reader = KeyReader()
         self._page = 0
         self._on_page: list[BoardEntry] = []
@@ -111,9 +115,18 @@ class Browser:
             self._opened = self._output = None
         elif turning is Turning.END:
             self._end()
+        elif turning is Turning.PASSKEYS:
+            self._show_passkeys()
         elif turning is not Turning.NOTHING:
             self._turn(turning)
         return False
+
+    def _show_passkeys(self) -> None:
+        if self._passkeys is None:
+            self._message = "Passkeys can be seen when no question is open."
+            return
+        self._passkeys()
+        self._terminal.forget_screen()
 
     def _open(self, digit: int) -> None:
         if 1 <= digit <= len(self._on_page):

@@ -42,7 +42,7 @@ def list_rows(page: Sequence[BoardEntry], board: Board, place: str, size: Size) 
         rows.append(line(fitted(text, size.columns), style))
     if not page:
         rows.append(line(" nothing was asked yet"[: size.columns]))
-    keys = "1-9 open one   Space, b more   q back"
+    keys = "1-9 open one   Space, b more   p passkeys   q back"
     return [*rows, line(""), line(keys[: size.columns], Style.DIM)]
 
 

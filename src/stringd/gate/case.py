@@ -88,6 +88,8 @@ class Workshop:
     policy: StandingPolicy
     board: Board
     machines: Machines | None
+    # Where browsers can answer by a passkey; empty if they cannot.
+    page: Callable[[], str]
 
 
 class Case:
@@ -168,6 +170,8 @@ class Case:
 
     def _record_received(self, more: dict[str, object]) -> None:
         self._is_received = True
+        if page := self._shop.page():
+            more |= {"page": page}
         self._record("received", received_fields(self._request, self._caller.peer) | more)
 
     def _decide(self, turn: ExitStack) -> KeyAnswer:

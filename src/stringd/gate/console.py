@@ -5,12 +5,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from stringd.gate.arming import ARMING_SECONDS, Arming
 from stringd.gate.asking import Around, Asking, PromptSettings
 from stringd.gate.board import Board
-from stringd.gate.decide import Event, KeyAnswer
+from stringd.gate.decide import BY_PASSKEY, Event, KeyAnswer
 from stringd.gate.display import Line, Style, fitted, line
 from stringd.gate.errors import CallerGoneError, GateError, StoppingError, TroubleError
 from stringd.gate.question import Question
@@ -18,6 +18,9 @@ from stringd.gate.subject import answered_elsewhere, subject
 from stringd.gate.terminal import Terminal
 from stringd.gate.turns import Turns
 from stringd.gate.watch import READABLE, Signal, Watch, wait_for
+
+if TYPE_CHECKING:
+    from stringd.gate.passkeys.desk import PasskeyDesk
 
 MAX_NOTICES: Final = 1000
 # So long after a question left by itself its successor says that it is another one.
@@ -58,6 +61,7 @@ class Console:
         arming: float = ARMING_SECONDS,
         running: Callable[[], int] = lambda: 0,
         board: Board | None = None,
+        make_desk: "Callable[[], PasskeyDesk] | None" = None,
     ) -> None:
         self.terminal = terminal
         self._settings = settings
@@ -66,7 +70,12 @@ class Console:
         self.board = Board() if board is None else board
         self._arming = Arming(arming)
         self._resized = Signal()
-        self._around = Around(lambda: self._turns.waiting, running, self._resized, self.board)
+        self._make_desk = make_desk
+        self.passkeys: PasskeyDesk | None = None
+        """None until there is one, or somebody wants to add one."""
+        self._around = Around(
+            lambda: self._turns.waiting, running, self._resized, self.board, lambda: self.page
+        )
         self._notices: deque[Line] = deque(maxlen=MAX_NOTICES)
         self._notices_lock = threading.Lock()
         self._change: tuple[str, float] = "", 0.0
@@ -75,6 +84,11 @@ class Console:
     @property
     def waiting(self) -> int:
         return self._turns.waiting
+
+    @property
+    def page(self) -> str:
+        """Where browsers can answer by a passkey; empty if they cannot."""
+        return "" if self.passkeys is None else self.passkeys.address
 
     @contextmanager
     def turn(self, watch: Watch, caller: Hashable = None) -> Iterator[None]:
@@ -89,10 +103,9 @@ class Console:
             raise TroubleError(NO_TERMINAL)
         if self._settings.hook is not None:
             self._settings.hook.fire(question.request.session)
-        asking = Asking(self.terminal, self._settings, self._arming, self._around, question, watch)
         self.is_asking = True
         try:
-            answer = asking.run(self._what_changed())
+            answer = self._put(self.terminal, question, watch)
         except GateError as error:
             if isinstance(error, CallerGoneError):
                 self._note_change(WITHDRAWN)
@@ -110,8 +123,20 @@ class Console:
         verdict = _VERDICTS[answer.event]
         if question.request.is_decision and answer.event is Event.YES:
             verdict = ALLOWED
+        if answer.by.startswith(BY_PASSKEY):
+            verdict += f", by the passkey {answer.by.removeprefix(BY_PASSKEY)}"
         self._tell(question, f"{verdict}{held}{note}")
         return answer
+
+    def _put(self, terminal: Terminal, question: Question, watch: Watch) -> KeyAnswer:
+        """Ask here, and where a passkey counts in browsers too."""
+        desk = self.passkeys
+        opened = nullcontext() if desk is None else desk.open(question, self._settings.timeout)
+        with opened as offer:
+            asking = Asking(
+                terminal, self._settings, self._arming, self._around, question, watch, offer
+            )
+            return asking.run(self._what_changed())
 
     def watch_keys(self, stopping: Signal) -> None:
         """Open the list whenever Enter is pressed and nothing is asked. Until `stopping` is set."""
@@ -137,10 +162,26 @@ class Console:
         try:
             with terminal.raw() as typed:
                 self._arming.typed_ahead(typed, time.monotonic())
-                Browser(terminal, self.board, self._arming, wait, is_over).run()
+                show = lambda: self._show_passkeys(terminal, stopping)  # noqa: E731
+                passkeys = None if self._make_desk is None else show
+                Browser(terminal, self.board, self._arming, wait, is_over, passkeys).run()
         except TroubleError:
             # In the background, or gone: whoever looks around notices, and we look again later.
             wait_for([wanted, stopping], _CHANGE_SECONDS)
+
+    def _show_passkeys(self, terminal: Terminal, stopping: Signal) -> None:
+        """Let the person add and revoke passkeys; who asks meanwhile waits for them to finish."""
+
+        def wait(keys: Mapping[int, int], seconds: float) -> Mapping[int, int]:
+            return dict.fromkeys(wait_for([*keys, stopping], seconds), READABLE)
+
+        from stringd.gate.passkeys.screen import PasskeyScreen  # when somebody looks
+
+        if self.passkeys is None and self._make_desk is not None:
+            self.passkeys = self._make_desk()
+        if self.passkeys is not None:
+            is_over = lambda: stopping.is_set  # noqa: E731
+            PasskeyScreen(terminal, self.passkeys, self._arming, wait, is_over).run()
 
     def _show_what_waited(self) -> None:
         self._turns.when_free(self._show_notices)

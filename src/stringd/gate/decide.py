@@ -86,11 +86,16 @@ def step(state: State, event: Event, table: Table = TRANSITIONS) -> State:
         raise IllegalStepError(f"{event.name} is not possible in {state.name}") from None
 
 
+BY_PASSKEY: Final = "passkey:"
+"""In front of the name of the passkey that decided."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyAnswer:
     """How a request was decided, by whom, and their note to the caller.
 
-    `YES`, `NO` and `SILENCE` are a person's, `PERMITTED` and `FORBIDDEN` those of rules and grants.
+    `YES`, `NO` and `SILENCE` are a person's, by a key or a passkey; `PERMITTED` and
+    `FORBIDDEN` are those of rules and grants.
     """
 
     event: Event

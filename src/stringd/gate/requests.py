@@ -73,6 +73,7 @@ class RequestHandler:
         identify: Callable[[int, int], CallerId] = caller_of,
         policy: StandingPolicy | None = None,
         board: Board | None = None,
+        page: Callable[[], str] = lambda: "",
     ) -> None:
         self.places = Callers()
         self._shop = Workshop(
@@ -88,6 +89,7 @@ class RequestHandler:
             StandingPolicy() if policy is None else policy,
             Board() if board is None else board,
             machines,
+            page,
         )
         self._approver = approver
         self._max_future = max_future

@@ -15,6 +15,7 @@ DEFAULT_EXEC_SECONDS: Final = 300
 MAX_ALLOWED_FUTURE: Final = 60
 ROOT_RULES: Final = Path("/etc/stringd/gate-rules.toml")
 OWN_RULES: Final = "gate-rules.toml"
+PASSKEYS_FILE: Final = "gate-passkeys.json"
 
 
 @dataclass(frozen=True, slots=True)

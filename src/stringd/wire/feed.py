@@ -116,12 +116,16 @@ class GateAsked(FeedEvent, tag="gate.asked"):
     session: str = ""
     program: str = ""
     cwd: str = ""
+    page: str = ""
+    """The gate's own page, where a passkey can approve it; empty without one."""
 
 
 class GateDecided(FeedEvent, tag="gate.decided"):
     request_id: str
     decision: str
     note: str = ""
+    by: str = ""
+    """`terminal`, `passkey:<name>`, or the rule or grant that decided."""
 
 
 class GateEnded(FeedEvent, tag="gate.ended"):

@@ -6,6 +6,7 @@ before it acts, so that is what is read; nothing here can answer a question.
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import time
@@ -29,6 +30,7 @@ SHOWN_CHARACTERS: Final = 4_000
 
 Publish = Callable[[FeedEvent], None]
 
+_PAGE: Final = re.compile(r"http://localhost:[0-9]{1,5}/")
 _ENDINGS: Final = ("finished", "failed", "abandoned", "stopped")
 
 
@@ -98,7 +100,12 @@ class GateWatch:
         elif event == "decided":
             self.waiting.pop(request_id, None)
             decision, note = str(record.get("decision", "")), str(record.get("note", "") or "")
-            tell(GateDecided(ts=_time(record), request_id=request_id, decision=decision, note=note))
+            by = str(record.get("by", ""))[:SHOWN_CHARACTERS]
+            tell(
+                GateDecided(
+                    ts=_time(record), request_id=request_id, decision=decision, note=note, by=by
+                )
+            )
         elif event in _ENDINGS and request_id:
             self._end(request_id, record, tell)
 
@@ -150,4 +157,5 @@ def _asked(request_id: str, record: dict[str, Any]) -> GateAsked:
         session=str(record.get("session", "")),
         program=str(peer.get("exe", "") or ""),
         cwd=str(peer.get("cwd", "") or ""),
+        page=page if _PAGE.fullmatch(page := str(record.get("page", ""))) else "",
     )

@@ -3,6 +3,7 @@ import { html, signal, useEffect } from "../html.js";
 import { gate, listen } from "../feed.js";
 import { offer } from "../keys.js";
 import { Mark } from "../parts/mark.js";
+import { PasskeyLink } from "../parts/passkey.js";
 import { query, setQuery } from "../route.js";
 import { shown } from "../text.js";
 import { Age, now, span, took } from "../time.js";
@@ -58,7 +59,7 @@ const line = (stages) => stages.map((stage) => stage.map(shown).join(" ")).join(
 function Request({ of }) {
   return html`<article class="card gate-card"><div class="card-body"><p><span class="quiet">${of.privileged ? "as root" : "as you"}</span> <code class="large">${line(of.stages)}</code></p>
     <dl class="arguments"><dt>From</dt><dd>${shown(of.session) || "somebody"}</dd><dt>Program</dt><dd class="mono">${shown(of.program)}</dd><dt>In</dt><dd class="mono">${shown(of.cwd)}</dd><dt>Reason</dt><dd>${shown(of.reason)}</dd><dt>Waits</dt><dd><${Age} at=${of.ts} /></dd></dl>
-    <p>Press <kbd>y</kbd> in the gate’s terminal to run it; any other key denies. <span class="quiet">Without an answer the caller is told that nobody answered, which is not a denial.</span></p></div></article>`;
+    <p>Press <kbd>y</kbd> in the gate’s terminal to run it; any other key denies. <${PasskeyLink} at=${of.page} /> <span class="quiet">Without an answer the caller is told that nobody answered, which is not a denial.</span></p></div></article>`;
 }
 
 function Chain() {

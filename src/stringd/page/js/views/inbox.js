@@ -7,6 +7,7 @@ import { PromptCard, deed } from "../parts/prompt.js";
 import { RunRow, TopicRow } from "../parts/rows.js";
 import { Mark } from "../parts/mark.js";
 import { AskForNotices } from "../parts/notice.js";
+import { PasskeyLink } from "../parts/passkey.js";
 import { query, setQuery, to } from "../route.js";
 import { firstLine, shortId, shown } from "../text.js";
 import { Age } from "../time.js";
@@ -139,7 +140,7 @@ function Where({ item }) {
   const { kind, of } = item;
   if (kind === "gate")
     return html`<p class="quiet">${[shown(of.session), shown(of.program), of.reason && shown(of.reason)].filter(Boolean).join(": ")}</p>
-      <p>Press <kbd>y</kbd> in the gate’s terminal to run it.</p>`;
+      <p>Press <kbd>y</kbd> in the gate’s terminal to run it. <${PasskeyLink} at=${of.page} /></p>`;
   if (kind === "failed")
     return html`<p class="quiet"><a href=${to("run", of.runId)}>${shortId(of.runId)}</a> <button class="button plain" onClick=${() => putAway(of.runId)}>Put away</button></p>`;
   return html`<p class="quiet">${shown(of.agent)} in <a href=${to("run", of.runId)}>${shown(of.strategy)}</a> ${shortId(of.runId)}</p>`;

@@ -1,0 +1,1 @@
+"""Approving in a browser of this machine, by a passkey that was registered at the terminal."""
