@@ -65,6 +65,7 @@ def _read(pipe: int) -> bytes:
 def test_d2_what_a_command_makes_is_in_the_apps_data_and_named(
     person: Person, project: Path
 ) -> None:
+    person.put("src-tried/pages/more.md", "# More\n")
     topic = install(person, "```act.make\nCLI echo kept > out.txt && echo made\n```\n")
     made = person.home / ".string-work/tried/out.txt"
     assert person.gets("/act.make", topic, project) == f"made\n\nSaved: {made}"
@@ -134,6 +135,7 @@ ECHO = (
         ('"--x y" b', "--x y|b|"),
         (r'"a \"q\" b" "c\\d"', 'a "q" b|c\\d|'),
         ("-- -v '$HOME'", "-v|$HOME|"),
+        (r'"\$HOME" "cost \$5"', r"$HOME|cost \$5|"),
         ('["x", "y z"] \'it"s\'', '["x", "y z"]|it"s|'),
     ],
 )
@@ -251,6 +253,9 @@ def test_d14_settings_stay_readable_and_secrets_do_not(person: Person) -> None:
     assert person.gets('/set $API_KEY = "sk-123456"') == '$API_KEY = "sk-…" (global)'
     assert person.gets('/set $DB = "pg://me:word@h/x"') == '$DB = "pg:…" (global)'
     assert '$CITY = "Springfield"\n' in person.gets("/set")
+    assert person.gets("/set $CITY") == '$CITY = "Springfield"'
+    assert person.gets("/set $API_KEY") == '$API_KEY = "sk-…"'
+    assert person.fails("/set $NOTHING").message.startswith("Invalid assignment: $NOTHING")
 
 
 def test_d15_u16_unknown_flags_are_refused(person: Person) -> None:

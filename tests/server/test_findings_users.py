@@ -164,6 +164,7 @@ def test_7_a_text_is_found_in_a_document_a_folder_and_apps(person: Person) -> No
     assert person.gets("/find alpha --in sub").endswith("\n---\nsub/q.md:L2: ALPHA")
     assert "p.md:L8: alpha" in person.gets("/find alpha", "file:fresh")
     assert "(nothing found)" in person.gets("/find omega --in sub/q.md")
+    assert "To search sub: /find omega --in sub" in person.gets("/find omega sub")
     person.put("src-a/string.md", "---\ntype: app\nname: a\n---\n# A\n\nAlpha inside\n")
     person.gets("/install ~/src-a", "file:apps")
     assert "packages/a/string.md:L7: Alpha inside" in person.gets("/find alpha --apps")

@@ -164,7 +164,8 @@ def _check_variables(arguments: CallArguments) -> None:
     if arguments.names_variable:
         raise payload_error(
             "$var cannot be used in command arguments. "
-            "Use {var} for session variables, $var in action definitions."
+            "Use {var} for session variables, $var in action definitions.\n"
+            "In single quotes it is text: '$NAME'."
         )
 
 

@@ -1,8 +1,8 @@
 r"""Argument text → words → flags: one grammar for commands and actions.
 
 Spaces and tabs separate, `'` and `"` quote and disappear, a newline is an ordinary character.
-Inside double quotes `\"` and `\\` are escapes. A word that begins with a quote is a value,
-whatever it looks like. JSON is one word as it is written: `["a b"]`.
+Inside double quotes `\"` and `\\` are escapes, and `\$NAME` is text. A word that begins with a
+quote is a value, whatever it looks like. JSON is one word as it is written: `["a b"]`.
 """
 
 import json
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 _PIECE: Final = re.compile(r"""[^ \t"']+|"((?:[^"\\]|\\.)*+)"?|'([^']*)'?""", re.DOTALL)
-_ESCAPE: Final = re.compile(r'\\(["\\])')
+_ESCAPE: Final = re.compile(r'\\(["\\]|\$(?=[A-Za-z_]))')
+_ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$[A-Za-z_]")
 _JSON_START: Final = re.compile(r"(?:--[\w-]+=)?(?=[\[{])")
 _READ_JSON: Final = json.JSONDecoder().raw_decode
@@ -86,12 +87,14 @@ def _quoted_or_bare(text: str, at: int) -> FlagWord:
             # An escape that the text ends in is not one.
             part = f"{part}{text[match.end() :]}" if match.end(1) == match.end() else part
             at = len(text) if match.end(1) == match.end() else match.end()
+            expanded = _ESCAPED.sub(" ", part)
             part = _ESCAPE.sub(r"\1", part)
         else:
             part = match[2] if piece[0] == "'" else piece
+            expanded = "" if piece[0] == "'" else piece
             at = match.end()
         parts.append(part)
-        variable = variable or (piece[0] != "'" and _VARIABLE.search(part) is not None)
+        variable = variable or _VARIABLE.search(expanded) is not None
     return FlagWord("".join(parts), quoted, variable, at)
 
 

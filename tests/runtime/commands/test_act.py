@@ -183,7 +183,8 @@ def test_listing_shows_what_callers_pass_and_nothing_else(call: Caller, topic: s
             "/act.go $HOME",
             (
                 "ERROR(INVALID_PAYLOAD): $var cannot be used in command arguments. "
-                "Use {var} for session variables, $var in action definitions."
+                "Use {var} for session variables, $var in action definitions.\n"
+                "In single quotes it is text: '$NAME'."
             ),
         ),
         (

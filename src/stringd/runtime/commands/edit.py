@@ -130,7 +130,10 @@ def _write(call: Call) -> Result:
 
 def _append(call: Call) -> Result:
     order = read_order(call, _APPEND_USAGE, ())
-    if order.text is None or order.target.block is not None:
+    if order.target.block is not None:
+        whole = "A block is changed as a whole, by /edit <path>#<block> with its new text below."
+        raise CommandError("INVALID_TARGET", f"{_APPEND_USAGE}\n{whole}")
+    if order.text is None:
         raise CommandError("INVALID_TARGET", _APPEND_USAGE)
     refuse_lines(order)
     text = order.text

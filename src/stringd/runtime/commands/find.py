@@ -73,10 +73,29 @@ async def find(call: Call) -> Result:
     hits = _Hits(wanted.text)
     where = await asyncio.to_thread(_search, call, wanted, hits)
     count = f"{len(hits.rows)} {'line' if len(hits.rows) == 1 else 'lines'}"
-    rows = hits.rows or ["(nothing found)"]
+    rows = hits.rows or ["(nothing found)", *_elsewhere(call, wanted)]
     if hits.full:
         rows = [*rows, "(there may be more: search for a longer text, or --in a smaller place)"]
     return Result.page(f"Found {count} with “{wanted.text}” in {where}", "\n".join(rows))
+
+
+def _elsewhere(call: Call, wanted: _Wanted) -> list[str]:
+    """Where else to look for what was not found."""
+    if wanted.place is not None or wanted.apps:
+        return []
+    words = wanted.text.split()
+    for name, rest in ((words[-1], words[:-1]), (words[0], words[1:])):
+        if rest and _exists(call, name):
+            return [f"To search {name}: /find {' '.join(rest)} --in {name}"]
+    return [f"Elsewhere: /find {wanted.text} --in <file or folder>, or --apps"]
+
+
+def _exists(call: Call, name: str) -> bool:
+    try:
+        real = locate_named(call, name).real
+    except CommandError:
+        return False
+    return is_file(real) or is_directory(real)
 
 
 def _wanted(argument: str) -> _Wanted:

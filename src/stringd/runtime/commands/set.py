@@ -11,9 +11,14 @@ from stringd.wire.result import Result
 
 
 def set_(call: Call) -> Result | Awaitable[Result]:
-    """List the variables of this topic, or assign some; all or none are applied."""
+    """List the variables of this topic, show one, or assign some; all or none are applied."""
     if not call.argument.strip() and not (call.body or "").strip():
         return _listing(call)
+    asked = call.argument.strip()
+    if not call.body and asked.startswith(("$", "{")) and "=" not in asked:
+        known = [each for each in shown_variables(call) if each.name == asked]
+        if known:
+            return Result.done(_row(known[0]))
     assignments = parse_assignments(call.argument, call.body)
     names = [item.name for item in assignments if item.persistent]
     if names and call.caller.permission is not None:
@@ -63,8 +68,12 @@ def shown_variables(call: Call) -> list[ShownVariable]:
 
 
 def _listing(call: Call) -> Result:
-    rows = [f'{each.name} = "{each.value}"' for each in shown_variables(call)]
+    rows = [_row(each) for each in shown_variables(call)]
     return Result.page("Variables", "\n".join(rows)) if rows else Result.done("No variables set.")
+
+
+def _row(variable: ShownVariable) -> str:
+    return f'{variable.name} = "{variable.value}"'
 
 
 def _echo(call: Call, item: Assignment, scope: str | None) -> str:

@@ -85,8 +85,8 @@ def _entries(call: Call, wanted: tuple[str, ...]) -> list[_InstalledEntry]:
     names = [name.removeprefix("app:").removeprefix("tool:") for name in wanted]
     missing = next((name for name in names if name not in found), None)
     if missing is not None:
-        known = ", ".join(found) or "nothing"
-        raise CommandError("NOT_FOUND", f"Package not found: {missing}\nInstalled: {known}")
+        known = f"Installed: {', '.join(found)}" if found else "No packages are installed."
+        raise CommandError("NOT_FOUND", f"Package not found: {missing}\n{known}")
     return [found[name] for name in names] if names else list(found.values())
 
 

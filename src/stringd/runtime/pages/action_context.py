@@ -80,12 +80,20 @@ def _needs_package(directory: Path, command: str) -> bool:
     try:
         with os.scandir(directory) as found:
             return any(
-                each.name in command or not each.name.endswith(".md")
+                each.name in command or not _is_pages(each)
                 for each in found
                 if not each.name.startswith(".")
             )
     except OSError:
         return True
+
+
+def _is_pages(entry: "os.DirEntry[str]") -> bool:
+    """Whether this is a page, or a folder of pages alone. Raises `OSError`."""
+    if not entry.is_dir(follow_symlinks=False):
+        return entry.name.endswith(".md")
+    with os.scandir(entry) as found:
+        return all(each.name.startswith(".") or _is_pages(each) for each in found)
 
 
 class StoredNames(NamedTuple):
