@@ -158,7 +158,11 @@ async def _serve(
     def stop_soon() -> None:
         loop.call_later(SHUTDOWN_GRACE, stop.set)
 
-    log = EventLog(settings.data_dir / "logs" if settings.log else None)
+    log = EventLog(
+        settings.data_dir / "logs" if settings.log else None,
+        as_json=settings.log_json,
+        errors_only=settings.log_errors_only,
+    )
     app = App(settings, log, stop_soon)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)

@@ -49,6 +49,8 @@ class DaemonSettings(NamedTuple):
     strict_origins: bool = False
     socket: Path | None = None
     log: bool = False
+    log_json: bool = False
+    log_errors_only: bool = False
     sandbox_hide: tuple[str, ...] = ()
     runs: RunsSettings = RunsSettings()
 
@@ -57,6 +59,8 @@ VARIABLES: Final = {
     "STRINGD_PORT": "port to listen on (3100)",
     "STRINGD_DATA_DIR": "where the daemon keeps its state (.stringd in the working directory)",
     "STRINGD_LOG": "1 writes logs/stringd.log in the data directory",
+    "STRINGD_LOG_FORMAT": "text or json: how its lines are written (text)",
+    "STRINGD_LOG_LEVEL": "info or error: error leaves out all that succeeds (info)",
     "STRINGD_ALLOW_ORIGINS": "web origins that may call the daemon, separated by commas",
     "STRINGD_ORIGINS": "strict lets in no other page of this machine than the daemon's own (local)",
     "STRINGD_SOCKET": "path of the Unix socket, or off (~/.string/stringd.sock)",
@@ -129,6 +133,8 @@ def load_settings(
         strict_origins=_choice(environ, "STRINGD_ORIGINS", "local", "strict") == "strict",
         socket=_socket(environ, data_dir),
         log=log or _switch(environ, daemon.setting("LOG", environ)[0]),
+        log_json=_choice(environ, "STRINGD_LOG_FORMAT", "text", "json") == "json",
+        log_errors_only=_choice(environ, "STRINGD_LOG_LEVEL", "info", "error") == "error",
         sandbox_hide=_hidden(environ),
         runs=_runs_settings(environ),
     )
