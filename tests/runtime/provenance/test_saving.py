@@ -50,6 +50,9 @@ def app(attempt: Attempt) -> str:
         "~/.string-work/other/data.txt",
         "{cwd}/.git/hooks/pre-commit",
         "{cwd}/sub/.GIT/config",
+        "{cwd}/bare/hooks/post-receive",
+        "{cwd}/bare/config",
+        "{cwd}/.hg/hgrc",
         "{cwd}/.stringd/mcp.json",
         "{cwd}/.comma/strategies/x.yaml",
         "{cwd}/link/hooks/x",
@@ -61,6 +64,8 @@ def test_files_that_decide_what_runs_are_not_written(
     topic = own_page(attempt) if page is own_page else app(attempt)
     cwd = attempt.directory
     (cwd / ".git").mkdir()
+    for part in ("HEAD", "objects", "refs", "hooks"):
+        (cwd / "bare" / part).mkdir(parents=True)
     (cwd / "link").symlink_to(cwd / ".git")
     path = place.format(cwd=cwd)
     real = Path(path.replace("~", str(attempt.person.home)))

@@ -8,11 +8,12 @@ from stringd.actions.provenance import InstalledApp, Provenance, capabilities, s
 from stringd.runtime.editing.paths import FilePath, is_within
 from stringd.runtime.errors import CommandError
 from stringd.runtime.settings import OWN_PLACES, WORK_DIRECTORY
+from stringd.system.work_tree import MARKS, in_git_directory
 
 if TYPE_CHECKING:
     from stringd.runtime.topics.call import Call
 
-_STEERING: Final = frozenset({".git", ".stringd", ".comma"})
+_STEERING: Final = frozenset({*MARKS, ".stringd", ".comma"})
 """Directories whose files decide what programs do."""
 
 
@@ -43,7 +44,9 @@ def _is_own(real: str, home: str) -> bool:
 def _steers(real: str, home: str) -> bool:
     # Where a home is was its owner's choice.
     path = real.removeprefix(home) if is_within(real, home) else real
-    return any(part.casefold() in _STEERING for part in PurePath(path).parts)
+    return any(part.casefold() in _STEERING for part in PurePath(path).parts) or in_git_directory(
+        PurePath(real)
+    )
 
 
 def _is_own_work(provenance: Provenance, relative: str) -> bool:
