@@ -55,12 +55,11 @@ def run(command: ComposedCommand, value: str, directory: Path) -> bytes:
         cwd=directory,
         env={**base, **own, **command.values},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         timeout=WAIT_SECONDS,
         check=False,
     )
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def test_the_corpus_is_broad() -> None:

@@ -10,6 +10,10 @@ from stringd.formats.shell.words import UNKNOWN, Word
 
 _GIT_RUNS: Final = ("-x", "--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
+# Options of a container engine's `exec` that take no value.
+_EXEC_FLAGS: Final = re.compile(
+    r"-[itd]+|--(?:interactive|tty|detach|privileged|no-TTY)|-T|--[\w-]+=.*"
+)
 _LOOPS: Final = re.compile(r"-\w*[np]")
 
 
@@ -102,3 +106,19 @@ def _git_code(words: Sequence[Word]) -> list[Word]:
     taken = {word for before, word in pairwise(words) if before.text in _GIT_RUNS}
     joined = ("-O", *(f"{option}=" for option in _GIT_RUNS))
     return [word for word in words if word in taken or word.text.startswith(joined)]
+
+
+def inner_program(words: Sequence[Word]) -> list[Word]:
+    """The program that `docker exec` and the like start in a container."""
+    at = next((at for at, word in enumerate(words) if at and word.text == "exec"), None)
+    if at is None:
+        return []
+    left = list(words[at + 1 :])
+    while left and left[0].text.startswith("-"):
+        left = left[1 if _EXEC_FLAGS.fullmatch(left[0].text) else 2 :]
+    return left[1:2]
+
+
+def remote_paths(words: Sequence[Word]) -> list[Word]:
+    """Words of a copying program with a value in the path on the other machine."""
+    return [word for word in words if UNKNOWN in word.text.partition(":")[2]]

@@ -10,14 +10,19 @@ from stringd.actions.holes.code_words import (
     code_options,
     code_words,
     has_code,
+    inner_program,
     may_vanish,
+    remote_paths,
     special_code,
 )
 from stringd.actions.holes.contexts import holds_text, steers
+from stringd.actions.holes.evaluators import evaluates
 from stringd.actions.holes.interpreters import (
+    CODE_OPTIONS,
     REMOTE_SHELLS,
     REMOTE_VALUED,
     RUN_BY_OPTION,
+    RUNNING_SUBCOMMANDS,
     TEXT_OPTIONS,
     Interpreter,
     interpreter,
@@ -155,9 +160,11 @@ class CommandRules:
         self._expose(stage.words[1:], stage.name)
         if stage.name not in _PRINTERS:
             self._handed_on(stage)
+            self._said_to_run(stage)
         if stage.name in _CONTAINERS:
             after = [word for before, word in pairwise(stage.words) if before.text == "--"]
             self._refuse(self._of_callers(after), refusals.COMMAND_NAME)
+            self._refuse(self._of_callers(inner_program(stage.words)), refusals.COMMAND_NAME)
 
     def _handed_on(self, stage: ShellStage) -> None:
         """Any program may start a shell or an interpreter that is named among its words."""
@@ -168,8 +175,29 @@ class CommandRules:
                 script, _ = shell_arguments(rest)
                 if script is not None:
                     self._refuse(self._in([script]), refusals.nested(name))
+            elif name in REMOTE_SHELLS and len(rest) > 1:
+                self._remote(stage.started(stage.words[at:]))
             elif known := interpreter(name):
                 self._code(name, known, list(code_options(rest, known)))
+
+    def _said_to_run(self, stage: ShellStage) -> None:
+        """Words that by the name of an option or a subcommand are code, or name a program. What a
+        package brings itself, named by its path, may call its options as it likes.
+        """
+        words = stage.words
+        code: list[Word] = []
+        if "/" not in words[0].text:
+            code += [after for word, after in pairwise(words) if word.text in CODE_OPTIONS]
+            code += [each for each in words if each.text.partition("=")[0] in CODE_OPTIONS]
+        running = RUNNING_SUBCOMMANDS.get(stage.name, ())
+        for at, (before, word) in enumerate(pairwise(words), 2):
+            if word.text in running:
+                code += [each for each in words[at:] if not each.text.startswith("-")][:1]
+            if not word.text.startswith("-") and not (at > 2 and before.text.startswith("-")):
+                break
+        if stage.name == "adb":
+            self._refuse(self._in(words[2:]) if code else NOTHING, refusals.nested("adb"))
+        self._code(stage.name, Interpreter(), code)
 
     def _shell(self, stage: ShellStage) -> None:
         words = stage.words[1:]
@@ -229,11 +257,17 @@ class CommandRules:
         words = stage.words[1:]
         code = (*code_words(words, known), *special_code(stage.name, words))
         self._code(stage.name, known, code)
+        if stage.name in ("scp", "rsync"):
+            self._refuse(self._of_callers(remote_paths(words)), refusals.REMOTE_PATH)
         if known.every or (known.reads and not has_code(words, known)):
             self._marked(stage.name, known, self._fed(stage))
         self._expose(words, stage.name)
-        if known.first:
-            self._handed_on(stage)
+        self._handed_on(stage)
+        self._said_to_run(stage)
+        given = () if has_code(words, known) or stage.given is None else (stage.given,)
+        own = code if stage.name.endswith(("awk", "sed")) else ()
+        if evaluates(stage.name, (*code_options(words, known), *own, *given)):
+            self._marked(stage.name, known, self._callers)
 
     def _code(self, name: str, known: Interpreter, words: Sequence[Word]) -> None:
         self._marked(name, known, self._in(words))

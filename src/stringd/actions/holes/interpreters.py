@@ -68,7 +68,10 @@ _PSQL: Final = Interpreter(
     "psql -v x={x} <<< \"… :'x' …\"", "cf", "dhpUvFRPLo", ("--command", "--file"), reads=True
 )
 _MYSQL: Final = Interpreter(_SQL, "e", "uhPDSp", ("--execute", "--init-command"), reads=True)
-_SQLITE: Final = Interpreter(_SQL, options=("-cmd", "-init"), first=True, own=1, reads=True)
+_SQLITE: Final = Interpreter(
+    _SQL, options=("-cmd", "-init", "-c", "-s", "-f"), first=True, own=1, reads=True
+)
+_QUERIES: Final = Interpreter(_SQL, "eqQf", options=("--query", "--execute", "-q"), reads=True)
 _CODE_FIRST: Final = Interpreter(letters="ef", first=True, reads=True)
 _EVERY: Final = Interpreter(every=True)
 _SHELL_LINES: Final = Interpreter(every=True, for_shell=True)
@@ -110,7 +113,23 @@ _RUN_BY_ONE: Final[Mapping[str, Interpreter]] = {
     "rpm": Interpreter(_OWN_OPTION, "E", options=("--eval", "--pipe")),
     "nc": Interpreter(_OWN_OPTION, "ec"),
     "ncat": Interpreter(_OWN_OPTION, "ec", options=("--exec", "--sh-exec", "--lua-exec")),
+    "curl": Interpreter(_OWN_OPTION, "K", options=("--config",)),
+    "mutt": Interpreter(_OWN_OPTION, "eF"),
+    "hg": Interpreter(_OWN_OPTION, options=("--config",)),
+    "ansible": Interpreter(_OWN_OPTION, "a", options=("--args",)),
+    "fzf": Interpreter(
+        _OWN_OPTION, options=("--preview", "--bind", "--with-shell"), for_shell=True
+    ),
+    "nix-shell": Interpreter(_OWN_OPTION, "p", options=("--run", "--command"), for_shell=True),
+    "nix": Interpreter(_OWN_OPTION, "c", options=("--expr", "--command")),
+    "erl": Interpreter(options=("-eval", "-run", "-s")),
+    "swipl": Interpreter(letters="gtfs", first=True, reads=True),
 }
+CODE_OPTIONS: Final = frozenset(
+    "--eval --exec --execute --command --commands --cmd --shell-command --sh-exec --run --expr "  # noqa: SIM905
+    "--code --preview --pager --editor --rsh --shell".split()
+)
+"""Options that take code or a command in most programs that have them."""
 _STARTS: Final = Interpreter("the program's name itself, then {x}", first=True)
 
 INTERPRETERS: Final[Mapping[str, Interpreter]] = {
@@ -119,6 +138,7 @@ INTERPRETERS: Final[Mapping[str, Interpreter]] = {
     **dict.fromkeys(("node", "nodejs", "bun", "ts-node", "tsx"), _NODE),
     **dict.fromkeys(("sed", "gsed"), _SED),
     **dict.fromkeys(("mysql", "mariadb"), _MYSQL),
+    **dict.fromkeys(("cqlsh", "clickhouse-client", "clickhouse", "trino", "sqlcmd"), _QUERIES),
     **dict.fromkeys(("sqlite3", "sqlite", "duckdb"), _SQLITE),
     **dict.fromkeys(("scp", "sftp", "rsync"), _COPIES),
     **dict.fromkeys(("tar", "gtar", "bsdtar"), _TAR),
@@ -130,7 +150,8 @@ INTERPRETERS: Final[Mapping[str, Interpreter]] = {
     "git": _GIT,
     **dict.fromkeys(
         "lua luajit Rscript R julia tclsh wish expect gnuplot octave dc bc m4 osascript mongosh "  # noqa: SIM905
-        "mongo groovy scala ghci guile racket clojure elixir erl swift gs xmlstarlet".split(),
+        "mongo groovy scala ghc ghci guile racket clojure elixir swift gs xmlstarlet ocaml sbcl "
+        "jshell calc qalc tex latex pdftex pdflatex xelatex luatex lualatex".split(),
         _CODE_FIRST,
     ),
     **dict.fromkeys(
@@ -139,25 +160,49 @@ INTERPRETERS: Final[Mapping[str, Interpreter]] = {
         _EVERY,
     ),
     **dict.fromkeys(
-        ("tmux", "screen", "xterm", "parallel", "watch", "at", "batch", "crontab"), _SHELL_LINES
+        "tmux screen xterm rxvt urxvt konsole alacritty kitty foot wezterm gnome-terminal "  # noqa: SIM905
+        "xfce4-terminal lxterminal x-terminal-emulator parallel watch at batch crontab pdsh pssh "
+        "parallel-ssh dsh clush salt salt-ssh salt-call cmd.exe cmd wsl wsl.exe".split(),
+        _SHELL_LINES,
     ),
     **dict.fromkeys(
         "npx uvx bunx pipx systemd-run nsenter unshare strace ltrace valgrind setpriv runuser "  # noqa: SIM905
         "pkexec xvfb-run fakeroot prlimit numactl entr coproc rlwrap proot firejail bwrap perf "
-        "dbus-run-session start-stop-daemon torsocks proxychains".split(),
+        "dbus-run-session start-stop-daemon torsocks proxychains eatmydata ccache distcc setarch "
+        "linux32 linux64 cgexec capsh gosu su-exec tini dumb-init chpst softlimit "
+        "setuidgid".split(),
         _STARTS,
     ),
+    **dict.fromkeys(("faketime", "sshpass", "cpulimit", "dotenv"), _EVERY),
 }
 _VERSIONED: Final = re.compile(r"(python|pypy|perl|ruby|php|lua|node)[\d.]+")
 _FAMILY: Final = {"python": _PYTHON, "pypy": _PYTHON, "lua": _CODE_FIRST}
 
 REMOTE_SHELLS: Final = frozenset(("ssh", "rsh", "mosh", "autossh"))
 REMOTE_VALUED: Final = "bcDEeFIiJLlmOopQRSWw"
+RUNNING_SUBCOMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "npm": ("exec", "x"),
+    "pnpm": ("exec", "dlx"),
+    "yarn": ("exec", "dlx"),
+    "bun": ("x", "run"),
+    "uv": ("run", "x"),
+    "pipx": ("run",),
+    "poetry": ("run",),
+    "go": ("run",),
+    "redis-cli": ("eval", "eval_ro", "EVAL"),
+    "bq": ("query",),
+    "yq": ("e", "ea", "eval", "eval-all"),
+    "adb": ("shell",),
+    "mlr": ("put", "filter"),
+}
+"""Programs whose word after one of these is a program, or code."""
 TEXT_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "su": ("-c", "--command", "--session-command"),
     "runuser": ("-c", "--command", "--session-command"),
     "script": ("-c", "--command"),
     "flock": ("-c", "--command"),
+    "vagrant": ("-c", "--command"),
+    "gcloud": ("--command",),
 }
 """Programs that hand the word after one of these options to a shell."""
 

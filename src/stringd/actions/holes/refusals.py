@@ -78,6 +78,10 @@ WRITTEN_SCRIPT: Final = HoleDanger(
     "the command writes this file and then runs it",
     "a script of the package that takes the value as a word: ./script {x}",
 )
+REMOTE_PATH: Final = HoleDanger(
+    "older versions of the program let the shell of the other machine read this path",
+    "a fixed path over there, and {x} as a file of this machine",
+)
 UNREADABLE: Final = HoleDanger(
     "this command cannot be read with certainty",
     "put it into a script of the package and pass the value as a word: ./script {x}",

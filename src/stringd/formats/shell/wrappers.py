@@ -11,7 +11,10 @@ from typing import Final, NamedTuple
 from stringd.formats.shell.parse import Reading, read
 from stringd.formats.shell.words import ANYTHING, INPUT, UNKNOWN, ShellStage, Word
 
-SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish"))
+SHELLS: Final = frozenset(
+    "sh bash dash zsh ksh ksh93 mksh ash rbash hush yash posh fish csh tcsh osh ysh rc es elvish "  # noqa: SIM905
+    "nu xonsh".split()
+)
 _DEEPEST: Final = 12
 
 
