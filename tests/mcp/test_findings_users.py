@@ -117,7 +117,21 @@ async def test_7_a_long_reply_is_read_on(daemon: Daemon, user: str, tmp_path: Pa
     assert "Run the command again" in text(again)
 
 
-async def test_7_an_unknown_command_leads_to_help(daemon: Daemon, user: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("/serach x", "Did you mean /find?"),
+        ("/opne README.md", "Did you mean /open?"),
+        ("/cat README.md", "Did you mean /open?"),
+        ("/run make", "A shell line goes to a bash topic"),
+        ("make test", "A shell line goes to a bash topic"),
+        ("/zzz", "/help lists every command."),
+    ],
+)
+async def test_7_an_unknown_command_leads_to_the_one_that_was_meant(
+    daemon: Daemon, user: str, typed: str, said: str
+) -> None:
     async with over_http("auto")(daemon, user=user) as client:
-        reply = await client.call_tool("string", {"topic": "file:main", "cmd": "/serach x"})
+        reply = await client.call_tool("string", {"topic": "file:main", "cmd": typed})
+    assert said in text(reply)
     assert "/help lists every command." in text(reply)

@@ -4,6 +4,7 @@ The protocols fix the failures themselves, so that line is for models alone.
 """
 
 import re
+from difflib import get_close_matches
 from typing import Final
 
 import msgspec
@@ -16,9 +17,27 @@ _TOPICS: Final = (
     "bash:NAME (a shell)."
 )
 _FILES: Final = (
-    "/ls lists the String home, /ls ./ the directory your client works in, and "
-    "/find <text> --in ./ searches it."
+    "/ls lists the files where this topic is, /ls ~ the String home; /find <text> --in <folder> "
+    "searches."
 )
+_SHELL_LINE: Final = "A shell line goes to a bash topic: cmd 'bash:dev make test'."
+_KNOWN: Final = (
+    "act", "append", "apps", "back", "close", "edit", "events", "exec", "find", "help", "info",
+    "install", "ls", "nav", "open", "outline", "refresh", "replace", "session", "set", "source",
+    "topics", "undo", "uninstall", "update", "verify", "write",
+)  # fmt: skip
+_MEANT: Final = {
+    **dict.fromkeys(("cat", "get", "goto", "load", "read", "show", "view"), "open"),
+    **dict.fromkeys(("grep", "locate", "lookup", "query", "search"), "find"),
+    **dict.fromkeys(("dir", "files", "list"), "ls"),
+    **dict.fromkeys(("create", "new", "put", "save", "touch"), "write"),
+    **dict.fromkeys(("change", "modify", "patch", "sed"), "edit"),
+    **dict.fromkeys(("action", "actions", "call", "tools"), "act"),
+    **dict.fromkeys(("env", "export", "vars"), "set"),
+    **dict.fromkeys(("headings", "toc"), "outline"),
+}
+_RUNS: Final = frozenset(("bash", "cmd", "run", "sh", "shell", "terminal"))
+_UNKNOWN: Final = "Unknown command: /"
 
 
 _AFTER: Final = {
@@ -44,9 +63,23 @@ def after_command(topic: str, command: str, result: Result) -> str:
         return _SHELL if lost else ""
     if result.ok:
         return ""
-    known = (way for begin, way in _AFTER.items() if result.message.startswith(begin))
-    usual = "/help lists every command." if result.code == "COMMAND_UNSUPPORTED" else ""
-    return next(known, usual)
+    known = next((way for begin, way in _AFTER.items() if result.message.startswith(begin)), "")
+    if not known and result.code == "COMMAND_UNSUPPORTED":
+        return _after_unsupported(result.message)
+    return known
+
+
+def _after_unsupported(message: str) -> str:
+    every = "/help lists every command."
+    if not message.startswith(_UNKNOWN):
+        return f"{every} {_SHELL_LINE}" if message.startswith("Commands must") else every
+    name = message.removeprefix(_UNKNOWN).partition("\n")[0].lower()[:40]
+    if name in _RUNS:
+        return f"{every} {_SHELL_LINE}"
+    near = get_close_matches(name, (*_KNOWN, *_MEANT), 1, 0.7)
+    if not near:
+        return every
+    return f"Did you mean /{_MEANT.get(near[0], near[0])}? {every}"
 
 
 def after_run_failure(message: str) -> str:
