@@ -14,7 +14,7 @@ ROOM ?=
 unexport PYTHONDONTWRITEBYTECODE
 ROUNDS ?= 10
 
-.PHONY: run test quick check format bench soak stress docs vendor picture screenshots lock release hooks clean
+.PHONY: run test quick check format bench soak stress docs vendor picture screenshots lock audit release hooks clean
 
 run: $(VENV)/.run
 	@$(BIN)/stringd serve --welcome
@@ -32,6 +32,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@python3 scripts/page_types.py
+	@$(BIN)/python scripts/audit.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format $(SOURCES)
@@ -61,6 +62,9 @@ screenshots: $(VENV)/.dev
 
 lock: | $(BIN)/python
 	@$(BIN)/python scripts/lock.py
+
+audit: | $(BIN)/python
+	@$(BIN)/python scripts/audit.py
 
 release: | $(BIN)/python
 	@$(BIN)/python scripts/release.py

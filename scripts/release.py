@@ -12,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
+BUNDLE = ROOT / "plugins/mcpb"
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -32,14 +34,17 @@ def main() -> int:
     """Build, compare, check, install and try."""
     with tempfile.TemporaryDirectory(prefix="stringd-release-") as scratch:
         place = Path(scratch)
-        tools = _environment(place / "tools", "build", "twine")
+        tools = _environment(place / "tools", "build", "twine", "cyclonedx-bom>=7")
         first, second = (_build(tools, place / name) for name in ("first", "second"))
         if _digests(first) != _digests(second):
             print("release: two builds of the same commit differ", file=sys.stderr)
             return 1
         artifacts = sorted(map(str, first.iterdir()))
         subprocess.run([tools, "-m", "twine", "check", "--strict", *artifacts], check=True)
-        _try_wheel(next(first.glob("*.whl")), place)
+        wheel = next(first.glob("*.whl"))
+        python = _try_wheel(wheel, place)
+        _bundle(first / f"{wheel.name.split('-py3')[0]}.mcpb")
+        _bill_of_materials(tools, python, first / "sbom.cdx.json")
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
     for name, digest in _digests(DIST).items():
@@ -66,13 +71,31 @@ def _build(tools: Path, place: Path) -> Path:
     return place
 
 
+def _bundle(path: Path) -> None:
+    """What desktop clients install: the same files give the same bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(BUNDLE.iterdir()):
+            member = zipfile.ZipInfo(file.name)
+            member.external_attr = 0o644 << 16
+            archive.writestr(member, file.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
+def _bill_of_materials(tools: Path, python: Path, path: Path) -> None:
+    """Everything that the wheel brings along, as CycloneDX."""
+    words = ["environment", "--output-reproducible", "--of", "JSON", "-o", str(path), str(python)]
+    subprocess.run([tools.parent / "cyclonedx-py", *words], check=True, capture_output=True)
+    # Where it was built is nobody's business, and differs from one build to the next.
+    text = path.read_text("utf-8").replace(f"{path.parent.as_uri()}/", "")
+    path.write_text(text, "utf-8")
+
+
 def _digests(place: Path) -> dict[str, str]:
     files = sorted(place.iterdir())
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def _try_wheel(wheel: Path, place: Path) -> None:
-    """What a person does first, with only the wheel. Raises `CalledProcessError`."""
+def _try_wheel(wheel: Path, place: Path) -> Path:
+    """What a person does first, with only the wheel; its Python. Raises `CalledProcessError`."""
     python = _environment(place / "empty", str(wheel))
     stringd = python.parent / "stringd"
     home = place / "home"
@@ -97,6 +120,7 @@ def _try_wheel(wheel: Path, place: Path) -> None:
         print(f"MCP server: {answer['result']['serverInfo']}")
     finally:
         run(stringd, "down")
+    return python
 
 
 if __name__ == "__main__":

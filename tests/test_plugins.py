@@ -2,13 +2,18 @@
 
 import json
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scripts.release import INITIALIZE
 from stringd import __version__
 from stringd.cli.main import SUBCOMMANDS
+from tests.support.daemon import WAIT_SECONDS, Daemon
 
 ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "plugins/stringd"
@@ -53,6 +58,32 @@ def test_the_plugin_starts_a_command_that_exists() -> None:
     (server,) = read(PLUGIN / ".mcp.json")["mcpServers"].values()
     assert server["command"] == "stringd"
     assert server["args"][0] in SUBCOMMANDS
+
+
+def test_the_bundle_starts_this_version_with_files_it_holds() -> None:
+    bundle = ROOT / "plugins/mcpb"
+    manifest = read(bundle / "manifest.json")
+    project = tomllib.loads((bundle / "pyproject.toml").read_text("utf-8"))["project"]
+    assert manifest["version"] == project["version"] == __version__
+    assert project["dependencies"] == [f"stringd=={__version__}"]
+    server = manifest["server"]
+    assert (server["type"], server["mcp_config"]["command"]) == ("uv", "uv")
+    assert (bundle / server["entry_point"]).exists()
+    assert server["mcp_config"]["args"][-1] == server["entry_point"]
+
+
+def test_the_entry_point_of_the_bundle_serves_mcp(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a daemon cannot start here, and need not")
+    done = subprocess.run(
+        [sys.executable, ROOT / "plugins/mcpb/server.py"],
+        env=Daemon(tmp_path).child_environment(),
+        input=json.dumps(INITIALIZE).encode() + b"\n",
+        capture_output=True,
+        timeout=WAIT_SECONDS,
+        check=False,
+    )
+    answer = json.loads(done.stdout.splitlines()[0])
+    assert answer["result"]["serverInfo"] == {"name": "string", "version": __version__}
 
 
 def test_the_skill_says_when_to_use_it() -> None:
