@@ -1,5 +1,6 @@
 """`stringd sfmd`: a helper for authors that needs no daemon."""
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -162,6 +163,13 @@ for: items
 end:
 for: x in Response.body.items
 {x}
+{x.name
+```
+
+```act.put
+POST https://h.test/
+  id: string
+  id: number
 ```
 """
 
@@ -180,8 +188,12 @@ def test_17_one_pass_finds_what_authors_break(
         "Line 17: LOOP_WITHOUT_LIST: act.get.response: write a loop as for: item in",
         "Line 18: UNCLOSED_VALUE: act.get.response: {Response… needs a closing }",
         "Line 20: LOOP_WITHOUT_END: act.get.response: for: without an end:",
+        "Line 22: UNCLOSED_VALUE: act.get.response: {x… needs a closing }",
+        'Line 28: INVALID_FIELD: id of action "put" is declared twice; the first one counts',
     ):
         assert found in said, found
+    assert main(["sfmd", "validate", "--json", str(page)]) == 1
+    assert json.loads(capsys.readouterr().out) == said.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from stringd.documents.action_blocks import Action, action_info
 from stringd.documents.diagnostics import Finding
 
 _LOOP: Final = re.compile(r"[ \t]*+for:[ \t]*+(.*+)")
-_LOOP_HEAD: Final = re.compile(r"[A-Za-z_]\w*+[ \t]++in[ \t]++\S++[ \t]*+")
+_LOOP_HEAD: Final = re.compile(r"([A-Za-z_]\w*+)[ \t]++in[ \t]++\S++[ \t]*+")
 _END: Final = re.compile(r"[ \t]*+end:?[ \t]*+")
-_UNCLOSED: Final = re.compile(r"\{Response\b[^{}]*+(?=\{|$)")
+_UNCLOSED: Final = re.compile(r"\{([A-Za-z_]\w*+)[^{}]*+(?=\{|$)")
 
 
 def template_mistakes(document: Document) -> Iterator[Finding]:
-    """Holes no field defines, `{Response…` without an end, loops without a list or an end."""
+    """Holes no field defines, values without an end, loops without a list or an end."""
     for fence in document.fences.all:
         info = action_info(fence.info)
         if info is None:
@@ -49,12 +49,16 @@ def _undefined(action: Action, body: str, start: int) -> Iterator[Finding]:
 
 def _in_template(label: str, body: str, start: int) -> Iterator[Finding]:
     loops: list[int] = []
+    items = {"Response"}
     position = start
     for line in body.split("\n"):
         loop = _LOOP.fullmatch(line)
         if loop is not None:
             loops.append(position)
-            if _LOOP_HEAD.fullmatch(loop[1]) is None:
+            head = _LOOP_HEAD.fullmatch(loop[1])
+            if head is not None:
+                items.add(head[1])
+            else:
                 yield Finding(
                     position,
                     "LOOP_WITHOUT_LIST",
@@ -65,8 +69,10 @@ def _in_template(label: str, body: str, start: int) -> Iterator[Finding]:
                 loops.pop()
             else:
                 yield Finding(position, "END_WITHOUT_LOOP", f"{label}: end: without a for:")
-        if _UNCLOSED.search(line):
-            yield Finding(position, "UNCLOSED_VALUE", f"{label}: {{Response… needs a closing }}")
+        for unclosed in _UNCLOSED.finditer(line):
+            if unclosed[1] in items:
+                what = f"{label}: {{{unclosed[1]}… needs a closing }}"
+                yield Finding(position, "UNCLOSED_VALUE", what)
         position += len(line) + 1
     for opened in loops:
         yield Finding(opened, "LOOP_WITHOUT_END", f"{label}: for: without an end:")

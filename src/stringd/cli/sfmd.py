@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import json
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ def main(name: str, argv: Sequence[str]) -> int:
             case "compile":
                 return _compile(args.directory, args.base)
             case "validate":
-                return _validate(args.path)
+                return _validate(args.path, as_json=args.json)
             case "extract":
                 return _extract(args.file, args.block.removeprefix("#"))
             case "fix":
@@ -47,6 +48,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     compiling.add_argument("base", help="name of the document, without .md")
     validating = commands.add_parser("validate", help="say what is wrong; status 1 if anything is")
     validating.add_argument("path", type=Path, metavar="file-or-directory")
+    validating.add_argument("--json", action="store_true", help="as a JSON list, for scripts")
     extracting = commands.add_parser("extract", help="print one block of a document")
     extracting.add_argument("file", type=Path)
     extracting.add_argument("block", metavar="#block")
@@ -82,8 +84,11 @@ def _compile(directory: Path, base: str) -> int:
     return 0
 
 
-def _validate(path: Path) -> int:
+def _validate(path: Path, *, as_json: bool) -> int:
     problems = problems_of(path)
+    if as_json:
+        print(json.dumps(problems, ensure_ascii=False))
+        return int(bool(problems))
     for problem in problems:
         print(visible(problem))
     return int(bool(problems))

@@ -214,8 +214,11 @@ class _BlockReader:
             self.headers.append((header[1] or header[3], header[2] or header[4]))
         elif field is None:
             self._refuse(at, line)
+        elif field.name in self.fields:
+            text = f'{field.name} of action "{self.id}" is declared twice; the first one counts'
+            self.unread.append((at, text))
         else:
-            self.fields.setdefault(field.name, field)
+            self.fields[field.name] = field
 
     def _refuse(self, at: int, line: str) -> None:
         text = line.strip()
