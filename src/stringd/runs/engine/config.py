@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stringd.runs.agents.extensions import Registry
 from stringd.runs.engine.observer import RunObserver, UnobservedRuns
+from stringd.runs.engine.remembered import StrategyMemory
 from stringd.runs.guard.budget import RunLimits
 from stringd.runs.guard.commands import DANGEROUS, approval
 from stringd.runs.guard.guards import GuardDefaults
@@ -50,6 +51,7 @@ class RunsConfig:
     sandbox: Level = Level.WORKSPACE
     observer: RunObserver = field(default_factory=UnobservedRuns)
     parallel_tools: int = 8
+    memory: StrategyMemory = field(default_factory=StrategyMemory, compare=False)
 
     def files(self) -> StrategyFiles:
         """A look at strategies and what belongs to them, as they are now."""

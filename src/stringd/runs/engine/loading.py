@@ -1,7 +1,7 @@
 """From a request and a timeline to everything a segment needs. Touches files, not the loop."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from stringd.formats.shapes import dotted
 from stringd.runs.agents.extensions import CustomType, Registry
 from stringd.runs.engine.config import RunsConfig
+from stringd.runs.engine.remembered import RememberedStrategy
 from stringd.runs.engine.run import Prepared, RunSettings
 from stringd.runs.errors import (
     PrepareError,
@@ -28,7 +29,7 @@ from stringd.runs.record.store import KeptStrategy, RunStore
 from stringd.runs.record.views import conversation, latest_start
 from stringd.runs.strategy import definition as d
 from stringd.runs.strategy.discover import find, find_project
-from stringd.runs.strategy.files import StrategyFiles
+from stringd.runs.strategy.files import PROJECT_FOLDERS, StrategyFiles
 from stringd.runs.strategy.load import KnownNames, load_strategy
 from stringd.runs.strategy.packages import StrategyPackages
 from stringd.runs.strategy.project import (
@@ -42,6 +43,7 @@ from stringd.runs.strategy.skills import Skill, SkillsFound, find_skills
 from stringd.runs.strategy.source import read_source
 from stringd.runs.tools.built_in import rebuilding_tools
 from stringd.runs.tools.tool import Tool
+from stringd.system.file_marks import mark
 from stringd.wire.runs.requests import PrepareRun
 
 log = logging.getLogger(__name__)
@@ -68,6 +70,31 @@ def prepare(
         # A name the system cannot even look up, a disk that fails: all the caller's news is that.
         log.warning("preparing run %s failed", run_id, exc_info=error)
         raise PrepareError(f"Run could not be prepared: {error}") from error
+
+
+def prepare_remembered(
+    request: PrepareRun, run_id: str, config: RunsConfig, store: RunStore
+) -> Prepared | None:
+    """A new run of a strategy that was loaded a moment ago, without waiting for files.
+
+    None where it must be loaded. Raises `PrepareError`.
+    """
+    if request.strategy is not UNSET or request.tools or request.strategy_path is UNSET:
+        return None
+    settings = _settings(request, None, config)
+    found = config.memory.find(settings)
+    if found is None or store.exists(run_id):
+        return None
+    return Prepared(
+        kind="new",
+        settings=settings,
+        strategy=found.strategy,
+        registry=config.registry.copy(),
+        conversation=conversation([]),
+        journal=read_journal([], rebuilding_tools()),
+        limits=_limits(request),
+        selection=_selection(run_id, None, {}, store),
+    )
 
 
 def _prepare(
@@ -98,7 +125,9 @@ def _prepare(
     manifest = settings.manifest_path
     where = Path(settings.cwd) / manifest if manifest else None
     try:
-        loaded = load_all(settings, where, config, registry)
+        # What a client brought is there for its own runs alone.
+        own = bool(tools) or request.strategy is not UNSET
+        loaded = load_all(settings, where, config, registry, remember=not own)
     except BaseException:
         if request.strategy is not UNSET:
             _put_back(earlier, run_id, store)
@@ -177,13 +206,19 @@ def load_all(
     manifest: Path | None,
     config: RunsConfig,
     registry: Registry | None = None,
+    *,
+    remember: bool = False,
 ) -> LoadedStrategy:
     """Everything from one look at the files. `registry` is what a project's code adds to.
+
+    With `remember` the next run with these settings may do without that look.
 
     Raises `PrepareError` or `StrategyFileError`.
     """
     cwd, files = Path(settings.cwd), config.files()
     known = (registry or config.registry).copy()
+    remember = remember and manifest is None and Path(settings.strategy_path).is_absolute()
+    marks = {each: mark(each) for each in _looked_at(settings, config)} if remember else {}
     if manifest is None:
         manifest = find_project(settings.strategy_path, config.data_dir)
     if manifest is not None:
@@ -193,7 +228,17 @@ def load_all(
     check_skills(strategy, skills)
     servers = definitions(config.data_dir, cwd, strategy, files)
     check_servers(strategy, servers)
+    if remember and files.read_marks is not None and not servers and not skills.skills:
+        config.memory.keep(settings, RememberedStrategy(strategy), {**marks, **files.read_marks})
     return LoadedStrategy(strategy, known, skills.skills, servers)
+
+
+def _looked_at(settings: RunSettings, config: RunsConfig) -> Iterator[str]:
+    """What a strategy depends on besides the files it is read from, where there are no skills."""
+    yield str(config.trust.file)
+    for folder in (config.data_dir, *(Path(settings.cwd, each) for each in PROJECT_FOLDERS)):
+        yield str(folder / "skills")
+        yield str(folder / "mcp.json")
 
 
 def _settings(request: PrepareRun, before: RunStarted | None, config: RunsConfig) -> RunSettings:

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from stringd.runs.engine.executor import CANCELLED
 from stringd.runs.engine.live_runs import LiveRuns
-from stringd.runs.engine.loading import prepare
+from stringd.runs.engine.loading import prepare, prepare_remembered
 from stringd.runs.engine.run import Prepared, Run
 from stringd.runs.engine.services import RunServices
 from stringd.runs.errors import PrepareError
@@ -73,15 +73,7 @@ class Preparation:
         try:
             if seq and earlier is None:
                 await self._tell_ending(run)
-            prepared = await asyncio.to_thread(
-                prepare,
-                request,
-                run_id,
-                self._config,
-                self._store,
-                in_memory=earlier is not None,
-                tools=[ClientTool(each, client.tool_calls) for each in request.tools or ()],
-            )
+            prepared = await self._loaded(request, run_id, client, earlier, new=not seq)
             await self._connect(run, prepared)
             if not run.live:
                 raise PrepareError(CANCELLED.message)
@@ -95,6 +87,30 @@ class Preparation:
             raise
         observer.prepared(run_id, run.strategy_name)
         client.reply(_prepared_message(run, prepared, request.request_id))
+
+    async def _loaded(
+        self,
+        request: requests.PrepareRun,
+        run_id: str,
+        client: ConnectedClient,
+        earlier: Run | None,
+        *,
+        new: bool,
+    ) -> Prepared:
+        """What a run needs: remembered where that is enough, else read from files in a thread."""
+        if new and earlier is None:
+            remembered = prepare_remembered(request, run_id, self._config, self._store)
+            if remembered is not None:
+                return remembered
+        return await asyncio.to_thread(
+            prepare,
+            request,
+            run_id,
+            self._config,
+            self._store,
+            in_memory=earlier is not None,
+            tools=[ClientTool(each, client.tool_calls) for each in request.tools or ()],
+        )
 
     async def _tell_ending(self, run: Run) -> None:
         """A daemon killed after it recorded an ending has told it to nobody."""

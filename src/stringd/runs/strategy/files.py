@@ -9,13 +9,14 @@ read, so that nothing can be swapped between the judgement and the use.
 import os
 import shlex
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from stringd.runs.errors import UntrustedError
 from stringd.system.data_directory import belongs_to_owner, is_listed
+from stringd.system.file_marks import FileMark, mark
 from stringd.system.safe_open import FileTooLargeError, NotAFileError, read_file
 from stringd.system.trust import TrustState, TrustStore, digest_of, digest_of_files, real_path
 from stringd.system.work_tree import repository_of
@@ -67,6 +68,12 @@ class StrategyFiles:
                 # A link in there is the owner's word too, so both names count.
                 self._owned += {str((data_dir / name).absolute()), real_path(data_dir / name)}
         self._folders: dict[str, FolderContent] = {}
+        self._marks: dict[str, FileMark] = {}
+
+    @property
+    def read_marks(self) -> Mapping[str, FileMark] | None:
+        """How the files looked that were read; None when whole folders were judged too."""
+        return None if self._folders else self._marks
 
     def read(self, path: Path, limit: int, within: Path | None = None) -> SourceFile:
         """A regular file of bounded size. Never waits for a pipe or a device.
@@ -74,6 +81,7 @@ class StrategyFiles:
         With `within`, what the path leads to must be inside that folder, links followed. Raises
         `NotAFileError`, `FileTooLargeError`, `LeadsOutError` or another `OSError`.
         """
+        self._marks[str(path)] = mark(path)
         real = real_path(path)
         if within is not None and not _inside(real, real_path(within)):
             raise LeadsOutError(f"leads out of {within}")
