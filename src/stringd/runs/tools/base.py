@@ -66,11 +66,18 @@ class BuiltInTool(Generic[A]):
         """Do it. Raises `Denied`, `ToolFailure` or `OSError`."""
 
     async def place(
-        self, context: ToolContext, direction: Literal["read", "write"], text: str
+        self,
+        context: ToolContext,
+        direction: Literal["read", "write"],
+        text: str,
+        changes: str = "",
     ) -> WorkspacePath:
-        """Where a path leads, once this tool may go there. Raises `Denied`."""
-        permissions = context.desk.permissions
-        return await permissions.path(context.agent_name, self.name, direction, text)
+        """Where a path leads, once this tool may go there. Raises `Denied`.
+
+        Whoever is asked sees the `changes` it would make there, as a diff.
+        """
+        permissions, details = context.desk.permissions, {"changes": changes} if changes else None
+        return await permissions.path(context.agent_name, self.name, direction, text, details)
 
     def _invalid(self, lines: str, args: Mapping[str, Any]) -> ToolOutput:
         received = msgspec.json.encode(args, enc_hook=str).decode()

@@ -195,7 +195,8 @@ class EditFile(BuiltInTool[EditFileArguments]):
     )
 
     async def run(self, args: EditFileArguments, context: ToolContext) -> ToolOutput:
-        place = await self.place(context, "write", args.path)
+        changes = text.replacing((each.old_text, each.new_text) for each in args.edits)
+        place = await self.place(context, "write", args.path, changes)
         with recorded(context, self.name, "update", place) as event:
             before = await asyncio.to_thread(disk.read, place)
             event.before_sha256 = before.sha256

@@ -1,6 +1,7 @@
 """File contents as text: what the model sees, and how its text becomes bytes again."""
 
 import difflib
+from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
 _BOM: Final = b"\xef\xbb\xbf"
@@ -57,3 +58,16 @@ def diff(before: str, after: str, path: str) -> str:
     ]
     text = shown("".join(lines))
     return text if len(text) <= MAX_DIFF else text[:MAX_DIFF] + "\n… (cut)"
+
+
+def replacing(pieces: Iterable[tuple[str, str]]) -> str:
+    """Pieces of text and what takes their place as a diff without line numbers, cut when long."""
+    parts = []
+    for old, new in pieces:
+        parts += ["@@", *_marked("-", old), *_marked("+", new)]
+    text = shown("\n".join(parts))
+    return text if len(text) <= MAX_DIFF else text[:MAX_DIFF] + "\n… (cut)"
+
+
+def _marked(sign: str, text: str) -> list[str]:
+    return [sign + line for line in text.removesuffix("\n").split("\n")] if text else []

@@ -31,7 +31,8 @@ class CreateFile(BuiltInTool[CreateFileArguments]):
     writes_paths = ("path",)
 
     async def run(self, args: CreateFileArguments, context: ToolContext) -> ToolOutput:
-        place = await self.place(context, "write", args.path)
+        changes = text.replacing([("", args.content)])
+        place = await self.place(context, "write", args.path, changes)
         data = args.content.encode("utf-8", "replace")
         with recorded(context, self.name, "create", place) as event:
             parents = bool(args.create_parent_directories)
@@ -90,7 +91,8 @@ class WriteFile(BuiltInTool[WriteFileArguments]):
     writes_paths = ("path",)
 
     async def run(self, args: WriteFileArguments, context: ToolContext) -> ToolOutput:
-        place = await self.place(context, "write", args.path)
+        changes = text.replacing([("", args.content)])
+        place = await self.place(context, "write", args.path, changes)
         with recorded(context, self.name, "update", place) as event:
             before = await asyncio.to_thread(disk.read, place)
             event.before_sha256 = before.sha256
