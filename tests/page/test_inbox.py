@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.page.support import Shown, World
+from tests.runs.support import scripted, sequential, strategy
 
 DECIDED = '"type":"permission_decision"'
 
@@ -45,6 +46,31 @@ def test_the_keyboard_alone_opens_reads_and_denies(page: Page, world: World) -> 
     page.keyboard.press("n")
     expect(page.locator(".prompt .answered")).to_contain_text("Answered deny")
     assert '"decision":"deny"' in world.timeline(run_id)
+
+
+def test_what_is_to_be_written_is_seen_before_it_is_allowed(page: Page, world: World) -> None:
+    edits = [{"oldText": "limit 8\n", "newText": "limit 64\nbuffer off\n"}]
+    call = {"name": "edit_file", "args": {"path": "/nowhere/proxy.conf", "edits": edits}}
+    agent = {**scripted({"tools": [call]}, "ended"), "tools": ["edit_file"]}
+    world.run(strategy(sequential("proxy"), proxy=agent), until="request_permission")
+    page.goto(world.address)
+    open_prompt(page, "proxy.conf")
+    expect(page.locator(".prompt .diff tr.del")).to_contain_text("limit 8")
+    expect(page.locator(".prompt .diff tr.add")).to_have_text(
+        ["+addedlimit 64", "+addedbuffer off"]
+    )
+
+
+def test_a_command_is_changed_before_it_is_allowed(page: Page, world: World) -> None:
+    run_id = world.asks_permission("Edited", "make edited")
+    page.goto(world.address)
+    open_prompt(page, "make edited")
+    page.get_by_role("button", name="Edit the command").click()
+    page.get_by_label("Command to run instead").fill("true as-edited")
+    expect(page.get_by_role("button", name="Allow for the session")).to_be_disabled()
+    page.get_by_role("button", name="Allow as edited").click()
+    expect(page.locator(".prompt .answered")).to_contain_text("Answered allow by human")
+    assert "true as-edited" in world.timeline(run_id)
 
 
 def test_keys_that_decide_do_nothing_while_somebody_types(page: Page, world: World) -> None:

@@ -60,10 +60,10 @@ def test_a_run_is_forked_after_a_step(page: Page, filled: World) -> None:
     said = {name: scripted(f"{name} of {{message}}") for name in "abc"}
     filled.run(strategy(sequential("a", "b", "c"), **said), "it", run_id="whole")
     page.goto(f"{filled.address}run/whole")
-    page.get_by_role("button", name="Fork").click()
+    page.get_by_role("button", name="Fork from a step").click()
     form = page.get_by_role("form", name="Fork")
     form.get_by_role("combobox").select_option("b")
-    form.get_by_role("button", name="Fork").click()
+    form.get_by_role("button", name="Fork", exact=True).click()
     page.wait_for_url(lambda address: not address.endswith("run/whole"))
     expect(page.locator(".entry.segment").first).to_contain_text('Forked from whole after step "b"')
     expect(page.locator(".entry.result")).to_contain_text("c of b of a of it")
@@ -91,8 +91,8 @@ def test_a_run_that_does_not_exist_is_said_to_be_missing(
 
 def test_a_run_is_started_from_the_form(page: Page, filled: World) -> None:
     page.goto(f"{filled.address}runs")
-    expect(page.locator(".start select")).to_contain_text("hello")
-    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_role("radiogroup", name="Strategy")).to_contain_text("hello")
+    page.locator(".start").get_by_role("button", name="Start").click()
     page.wait_for_url("**/ui/run/**")
     expect(page.locator(".run-head")).to_contain_text("ello")
 

@@ -1,10 +1,11 @@
 /** What the daemon is doing: one look at everything, then every change as it happens. */
-import { batch, signal } from "./html.js";
+import { batch, computed, signal } from "./html.js";
 
 /** @typedef {{ kind: string, id: string, ts: string, [name: string]: any }} FeedEvent */
 
 const KEPT_EVENTS = 10_000;
-const KEPT_FIGURES = 24;
+/** An hour of them. */
+const KEPT_FIGURES = 720;
 
 /** @type {import("../vendor/signals.js").Signal<"connecting" | "live" | "gone">} */
 export const link = signal("connecting");
@@ -26,6 +27,10 @@ export const figures = signal([]);
 export const events = signal([]);
 export const daemon = signal({ version: "", pid: 0 });
 
+/** How prompts ended, by their key, as far as the feed reaches back. @type {() => Map<string, FeedEvent>} */
+export const resolutions = () => resolvedEvents.value;
+const resolvedEvents = computed(() => new Map(events.value.filter((each) => each.kind === "run.resolved").map((each) => [promptKey(/** @type {any} */ (each)), each])));
+
 /** @param {{ user: string, topic: string }} of */
 export const topicKey = ({ user, topic }) => `${user}\n${topic}`;
 /** @param {{ runId: string, requestId: string }} of */
@@ -46,15 +51,33 @@ export function listen(listener) {
   return () => listeners.delete(listener);
 }
 
-/** Begin; called once. */
+const RETRY_MS = 1000;
+const LONGEST_RETRY_MS = 8000;
+let retry = 0;
+let wait = RETRY_MS;
+/** When the daemon is looked for again, in milliseconds; 0 while it is there. */
+export const nextTry = signal(0);
+
+/** Begin, or look for a daemon that was gone. */
 export async function follow() {
+  clearTimeout(retry);
   try {
     const position = await look();
     open(position);
+    wait = RETRY_MS;
+    nextTry.value = 0;
   } catch {
-    link.value = "gone";
-    setTimeout(follow, 1000);
+    again();
   }
+}
+
+function again() {
+  source?.close();
+  link.value = "gone";
+  clearTimeout(retry);
+  retry = setTimeout(follow, wait);
+  nextTry.value = Date.now() + wait;
+  wait = Math.min(LONGEST_RETRY_MS, wait * 2);
 }
 
 /** Read how everything is now; returns where the feed continues. */
@@ -83,14 +106,13 @@ function open(position) {
   source?.close();
   // What is older than the look at everything is only listed.
   looked = numberOf(position);
-  events.value = [];
+  // What an earlier daemon said is kept; this one tells the rest again.
+  const mine = position.replace(/\d+$/, "");
+  events.value = events.value.filter((event) => !event.id.startsWith(mine));
   source = new EventSource(`/events?after=${encodeURIComponent(position.replace(/\d+$/, "0"))}`);
   source.onopen = () => (link.value = "live");
-  source.onerror = () => {
-    link.value = "gone";
-    // A browser gives up after an answer that is not a stream; the daemon may only be starting.
-    if (source?.readyState === EventSource.CLOSED) setTimeout(follow, 1000);
-  };
+  // Everything is looked at again rather than resumed: the daemon may be another one by then.
+  source.onerror = again;
   for (const kind of KINDS) source.addEventListener(kind, take);
 }
 
@@ -125,6 +147,7 @@ function apply() {
     waiting.value = next.waiting;
     resolved.value = next.resolved;
     gate.value = next.gate;
+    remember(taken.filter((event) => event.kind === "daemon.health" && numberOf(event.id) <= looked));
     const told = taken.filter((event) => event.kind !== "daemon.health");
     if (told.length) events.value = [...events.value, ...told].slice(-KEPT_EVENTS);
     link.value = "live";
@@ -185,6 +208,13 @@ function change(next, event) {
       markBusy(next.topics, event);
       break;
   }
+}
+
+/** Figures from before the page was opened. @param {FeedEvent[]} older */
+function remember(older) {
+  const known = new Set(figures.value.map((each) => each.id));
+  const missing = older.filter((each) => !known.has(each.id));
+  if (missing.length) figures.value = [...missing, ...figures.value].sort((a, b) => (a.ts < b.ts ? -1 : 1)).slice(-KEPT_FIGURES);
 }
 
 /** A command may live on in its shell after its reply; only the daemon's look tells. @param {Map<string, any>} known @param {any} health */

@@ -35,16 +35,28 @@ function name(event) {
   return control + (event.key === " " ? "Space" : event.key);
 }
 
+/** How long the second key of two may take. */
+const PAIR_MS = 1500;
+let [first, pressedAt] = ["", 0];
+
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.altKey || event.repeat && !/^(j|k|Arrow)/.test(event.key)) return;
   const pressed = name(event);
   if (isTyping(event.target) && !pressed.startsWith("Ctrl-") && pressed !== "Escape") return;
+  const pair = first && performance.now() - pressedAt < PAIR_MS ? `${first} ${pressed}` : "";
+  first = "";
+  const found = (pair && find(pair)) || find(pressed);
+  if (found) {
+    event.preventDefault();
+    found.run(event);
+  } else if (layers.some((layer) => layer.keys.some((each) => each.key.startsWith(`${pressed} `)))) [first, pressedAt] = [pressed, performance.now()];
+});
+
+/** @param {string} pressed */
+function find(pressed) {
   for (const layer of [...layers].reverse()) {
     const found = layer.keys.find((each) => each.key === pressed);
-    if (found) {
-      event.preventDefault();
-      found.run(event);
-      return;
-    }
+    if (found) return found;
   }
-});
+  return undefined;
+}

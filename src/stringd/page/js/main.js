@@ -7,9 +7,6 @@ import { Overlays } from "./parts/palette.js";
 import { wanted } from "./prompts.js";
 import { path, to } from "./route.js";
 import { compareKeys } from "./comparing.js";
-import { Events, eventsKeys } from "./views/events.js";
-import { Gate, gateKeys } from "./views/gate.js";
-import { Health, healthKeys } from "./views/health.js";
 import { Inbox, inboxKeys } from "./views/inbox.js";
 import { Run, runKeys } from "./views/run.js";
 import { Runs, runsKeys } from "./views/runs.js";
@@ -35,9 +32,9 @@ const VIEWS = {
   runs: { name: "Runs", view: Runs, keys: runsKeys },
   topics: { name: "Topics", view: Topics, keys: topicsKeys },
   topic: { name: "Topic", view: later(() => import("./views/topic.js").then((found) => found.TopicView)), keys: topicKeys },
-  events: { name: "Events", view: Events, keys: eventsKeys },
-  health: { name: "Health", view: Health, keys: healthKeys },
-  gate: { name: "Gate", view: Gate, keys: gateKeys },
+  events: { name: "Events", view: later(() => import("./views/events.js").then((found) => found.Events)), keys: [["j k", "move"], ["f", "failed only"], ["u", "noise"], ["d", "download"], ["?", "keys"]] },
+  health: { name: "Health", view: later(() => import("./views/health.js").then((found) => found.Health)), keys: [["v", "check again"], ["g i", "inbox"], ["?", "keys"]] },
+  gate: { name: "Gate", view: later(() => import("./views/gate.js").then((found) => found.Gate)), keys: [["v", "check chain"], ["/", "search"], ["?", "keys"]] },
   compare: { name: "Compare", view: later(() => import("./views/compare.js").then((found) => found.Compare)), keys: compareKeys },
   run: { name: "Run", view: Run, keys: runKeys },
 };

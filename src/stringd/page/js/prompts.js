@@ -81,11 +81,11 @@ export async function resume(runId) {
 
 /** @typedef {"allow" | "allow-session" | "deny" | "deny-session"} Decision */
 
-/** @param {any} prompt @param {Decision} decision @param {string} [reason] */
-export function decide(prompt, decision, reason) {
+/** @param {any} prompt @param {Decision} decision @param {string} [reason] @param {string} [edited] the command to run instead */
+export function decide(prompt, decision, reason, edited) {
   return command({
     type: "permission_decision", runId: prompt.runId, permissionRequestId: prompt.requestId, decision,
-    ...(reason ? { reason } : {}),
+    ...(reason ? { reason } : {}), ...(edited ? { command: edited } : {}),
   });
 }
 

@@ -3,6 +3,7 @@
 /**
  * @typedef {{ kind: "model" | "tool" | "waits", from: number, to: number | null, label: string }} Span
  * @typedef {{ name: string, model: string, calls: number, input: number, output: number, context: number, window: number, state: string, spans: Span[] }} Agent
+ * @typedef {{ step: string, number: number, most: number, from: number, to: number | null }} Round
  * @typedef {{ name: string, path: number[], state: string, from: number, to: number | null, tokens: number }} Step
  * @typedef {{
  *   id: string, at: number, agent: string, kind: "said" | "thought" | "tool" | "prompt" | "input" | "steer" | "note" | "segment" | "result" | "error",
@@ -25,8 +26,12 @@ export class RunModel {
     /** @type {Entry[]} */ this.entries = [];
     /** @type {Map<string, Entry>} */ this.calls = new Map();
     this.toolCalls = 0;
+    /** Rounds of cycles that an observer ends. @type {Round[]} */ this.rounds = [];
     /** @type {Map<string, Entry>} */ this.prompts = new Map();
   }
+
+  /** The last entry of each agent. @type {Map<string, Entry>} */
+  #latest = new Map();
 
   get tokens() {
     let sum = 0;
@@ -41,7 +46,7 @@ export class RunModel {
     const at = Date.parse(message.ts);
     switch (message.type) {
       case "strategy_started": return this.#started(message, at);
-      case "step_started": return void this.steps.push({ name: message.stepName, path: [], state: "working", from: at, to: null, tokens: 0 });
+      case "step_started": return this.#stepStarted(message.stepName, at);
       case "step_completed": return this.#stepDone(message, at);
       case "agent_streaming": return this.#streamed(message, at);
       case "agent_output": return this.#counted(message);
@@ -61,6 +66,8 @@ export class RunModel {
   #add(entry) {
     const made = { ...entry, id: `${this.seq}` };
     this.entries.push(made);
+    if (made.agent) this.#latest.set(made.agent, made);
+    else this.#latest.clear();
     return made;
   }
 
@@ -86,12 +93,39 @@ export class RunModel {
     for (const name of message.agents) this.#agent(name);
   }
 
+  /** The cycle among the steps of the flow that is called so. @param {string} name */
+  cycle(name) {
+    return this.flow?.steps?.find((/** @type {any} */ each) => each.type === "cycle" && each.name === name);
+  }
+
+  /** @param {string} name @param {number} at */
+  #stepStarted(name, at) {
+    this.steps.push({ name, path: [], state: "working", from: at, to: null, tokens: 0 });
+    const cycle = this.cycle(name);
+    if (cycle?.observer) this.rounds.push({ step: name, number: 1, most: Number(cycle.cycles) || 0, from: at, to: null });
+  }
+
+  /** A cycle that goes on after its observer spoke is in its next round. @param {number} at */
+  #nextRound(at) {
+    const last = this.rounds.at(-1);
+    const step = this.steps.at(-1);
+    if (last?.to && step?.name === last.step && step.to === null) this.rounds.push({ ...last, number: last.number + 1, from: at, to: null });
+  }
+
+  /** @param {string} agent @param {number} at */
+  #endRound(agent, at) {
+    const last = this.rounds.at(-1);
+    const observer = last && this.cycle(last.step)?.observer;
+    if (last && last.to === null && agent === (observer?.agent ?? observer)) last.to = at;
+  }
+
   /** @param {any} message @param {number} at */
   #stepDone(message, at) {
     const step = this.steps.findLast((each) => each.name === message.stepName && each.to === null);
     if (!step) return;
     step.to = at;
     step.state = "done";
+    for (const round of this.rounds) round.to ??= at;
     const usage = message.result.usage;
     step.tokens = usage.promptTokens + usage.completionTokens;
     this.#rest(message.stepName, at);
@@ -122,17 +156,19 @@ export class RunModel {
     const agent = this.#agent(message.agentName, message.model);
     if (message.contextWindow) agent.window = message.contextWindow;
     const event = message.event;
-    const last = this.entries.at(-1);
     switch (event.type) {
       case "step-start":
         agent.state = "working";
+        this.#nextRound(at);
         this.#span(agent, "model", at, "model");
         if (event.note) this.#add({ at, agent: agent.name, kind: "note", text: event.note });
         return;
       case "text":
       case "thinking": {
         const kind = event.type === "text" ? "said" : "thought";
-        if (last?.kind === kind && last.agent === agent.name) {
+        // Agents that work side by side speak in turns, each with its own sentence.
+        const last = this.#latest.get(agent.name);
+        if (last?.kind === kind) {
           last.text += event.text;
           last.to = at;
         } else this.#add({ at, agent: agent.name, kind, text: event.text, to: at });
@@ -154,9 +190,11 @@ export class RunModel {
         return;
       }
       case "done":
+        this.#latest.delete(agent.name);
         agent.calls += 1;
         agent.state = "done";
         this.#close(agent, at);
+        this.#endRound(agent.name, at);
     }
   }
 
@@ -196,6 +234,7 @@ export class RunModel {
       this.#close(agent, at);
       if (agent.state !== "next") agent.state = agent.state === "done" ? "done" : status === "completed" ? "done" : status === "error" ? "failed" : "stopped";
     }
+    for (const round of this.rounds) round.to ??= at;
     for (const step of this.steps) if (step.to === null) Object.assign(step, { to: at, state: status === "error" ? "failed" : "stopped" });
     // A fork was not stopped by anybody: it begins there.
     const forked = /^CANCELLED: (Forked from .* after step ".*"\.)/s.exec(error)?.[1];

@@ -5,12 +5,20 @@ import { RunModel } from "./run_model.js";
 import { followRun } from "./runs_socket.js";
 
 /** Read a run whole, then follow it. @param {string} runId */
-export function useRun(runId) {
-  const model = useRef(new RunModel());
+export const useRun = (runId) => useReader(runId, () => new RunModel());
+
+/**
+ * Read a run whole into what takes its messages, then follow it.
+ * @template {{ seq: number, take: (message: any) => void }} T
+ * @param {string} runId @param {() => T} make
+ */
+export function useReader(runId, make) {
+  const model = useRef(/** @type {T | null} */ (null));
+  model.current ??= make();
   const [version, setVersion] = useState(0);
   const [problem, setProblem] = useState("");
   useEffect(() => {
-    const run = (model.current = new RunModel());
+    const run = (model.current = make());
     let [ended, scheduled] = [false, false];
     let stop = () => {};
     const show = () => {

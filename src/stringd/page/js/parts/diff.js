@@ -4,21 +4,39 @@ import { shown } from "../text.js";
 
 /** @typedef {{ kind: "add" | "del" | "same" | "hunk", old?: number, new?: number, text: string }} Line */
 
-/** Lines of a unified diff. @param {string} text @returns {Line[]} */
+/** Lines of a unified diff; behind a bare `@@` they have no numbers. @param {string} text @returns {Line[]} */
 export function readDiff(text) {
   /** @type {Line[]} */
   const lines = [];
+  /** @type {[number | undefined, number | undefined]} */
   let [before, after] = [0, 0];
-  for (const raw of text.replace(/\n$/, "").split("\n")) {
+  const next = (/** @type {number | undefined} */ number) => (number === undefined ? undefined : number + 1);
+  const all = text.replace(/\n$/, "").split("\n");
+  for (const [at, raw] of all.entries()) {
+    // The two lines that name the files; a line that was removed may look like one of them.
+    if (raw.startsWith("--- ") && all[at + 1]?.startsWith("+++ ")) continue;
+    if (raw.startsWith("+++ ") && all[at - 1]?.startsWith("--- ")) {
+      if (lines.length) lines.push({ kind: "hunk", text: raw.slice(4) });
+      continue;
+    }
     const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)/.exec(raw);
     if (hunk) {
       [before, after] = [Number(hunk[1]), Number(hunk[2])];
       lines.push({ kind: "hunk", text: `lines ${hunk[2]} on${hunk[3]}` });
-    } else if (/^(---|\+\+\+) /.test(raw)) continue;
-    else if (raw.startsWith("+")) lines.push({ kind: "add", new: after++, text: raw.slice(1) });
-    else if (raw.startsWith("-")) lines.push({ kind: "del", old: before++, text: raw.slice(1) });
-    else if (raw.startsWith("\\")) lines.push({ kind: "hunk", text: raw });
-    else lines.push({ kind: "same", old: before++, new: after++, text: raw.slice(1) });
+    } else if (raw === "@@") {
+      if (lines.length) lines.push({ kind: "hunk", text: "and" });
+      [before, after] = [undefined, undefined];
+    } else if (raw.startsWith("+")) {
+      lines.push({ kind: "add", new: after, text: raw.slice(1) });
+      after = next(after);
+    } else if (raw.startsWith("-")) {
+      lines.push({ kind: "del", old: before, text: raw.slice(1) });
+      before = next(before);
+    } else if (/^[\\…]/.test(raw)) lines.push({ kind: "hunk", text: raw });
+    else {
+      lines.push({ kind: "same", old: before, new: after, text: raw.slice(1) });
+      [before, after] = [next(before), next(after)];
+    }
   }
   return lines;
 }

@@ -1,12 +1,13 @@
 /** Around every view: where one can go, whether the daemon is there, and how it is. */
-import { html, signal } from "../html.js";
-import { figures, heard, link, runs, topics } from "../feed.js";
+import { html, signal, useEffect } from "../html.js";
+import { figures, follow, heard, link, nextTry, runs, topics } from "../feed.js";
+import { offer } from "../keys.js";
 import { wanted } from "../prompts.js";
 import { gate } from "../feed.js";
 import { path, to } from "../route.js";
 import { now, span } from "../time.js";
 import { Mark } from "./mark.js";
-import { openPalette } from "./palette.js";
+import { Glass, openPalette } from "./palette.js";
 
 const THEMES = ["auto", "light", "dark"];
 const theme = signal(localStorage.getItem("theme") ?? "auto");
@@ -45,16 +46,20 @@ export function Navigation() {
       <${Item} href=${to("health")} name="Health" wide />
     </ul>
     <div class="right">
-      <button class="search" onClick=${openPalette}>Search or do <kbd>Ctrl K</kbd></button>
-      <span class="live" role="status">${link.value === "live" ? html`<${Mark} of="working" /> <span>live</span>` : html`<${Mark} of="interrupted" /> <span>${link.value === "gone" ? "gone" : "connecting"}</span>`}</span>
+      <button class="search" onClick=${openPalette}><${Glass} />Search or do <kbd>Ctrl K</kbd></button>
+      <span class="live" role="status">${link.value === "live" ? html`<${Mark} of="working" /> <span>live</span>` : html`<${Mark} of=${link.value === "gone" ? "failed" : "interrupted"} /> <span>${link.value === "gone" ? "disconnected" : "connecting"}</span>`}</span>
       <button class="theme" onClick=${nextTheme} aria-label=${`Colours: ${theme.value}. Change`}>${theme.value[0]?.toUpperCase()}${theme.value.slice(1)}</button>
     </div>
   </nav>`;
 }
 
 export function Gone() {
-  if (link.value !== "gone") return null;
-  return html`<div class="gone" role="alert">The daemon does not answer. What you see is ${span(now.value - heard.value)} old. Trying again; to start it: <code>stringd up</code></div>`;
+  const gone = link.value === "gone";
+  useEffect(() => (gone ? offer("gone", [{ key: "r", what: "try now", run: () => void follow() }]) : undefined), [gone]);
+  if (!gone) return null;
+  const left = Math.max(0, Math.ceil((nextTry.value - now.value) / 1000));
+  return html`<div class="gone" role="alert"><${Mark} of="failed" /><span><b>The daemon does not answer.</b> What you see is from ${new Date(heard.value).toLocaleTimeString()}. What you typed is kept.</span>
+    <span class="end"><span aria-live="off">${left ? `next try in ${left} s` : "trying"}</span><button class="button" onClick=${() => void follow()}>Try now</button><code>stringd up</code></span></div>`;
 }
 
 /** @param {{ keys: [string, string][] }} props */
@@ -62,7 +67,16 @@ export function Status({ keys }) {
   const last = figures.value.at(-1);
   return html`<footer class="status" aria-label="Daemon">
     <span>${location.host}</span>
-    ${last && html`<span>${last.requestsPerSecond} req/s</span><span>queue ${last.queued}</span><span>${Math.round(last.memoryBytes / 1e6)} MB</span><span>shells ${last.shells}</span><span class=${last.errors ? "bad" : ""}>errors ${last.errors}</span>`}
+    ${link.value === "gone" ? html`<span class="bad">no answer for ${span(now.value - heard.value)}</span>` : last && html`<span>${last.requestsPerSecond} req/s</span><${Sparks} of=${figures.value.slice(-12).map((each) => each.requestsPerSecond)} /><span>queue ${last.queued}</span><span>${Math.round(last.memoryBytes / 1e6)} MB</span><span>shells ${last.shells}</span><span class=${last.errors ? "bad" : ""}>errors ${last.errors}</span>`}
     <span class="keys" aria-hidden="true">${keys.map(([key, what]) => html`<span><b>${key}</b> ${what}</span>`)}</span>
   </footer>`;
+}
+
+/** @param {{ of: number[] }} props */
+function Sparks({ of: series }) {
+  const most = Math.max(1, ...series);
+  return html`<svg class="sparks" width="48" height="12" aria-hidden="true">${series.map((value, at) => {
+    const height = Math.max(1, (value / most) * 12);
+    return html`<rect x=${(12 - series.length + at) * 4} y=${12 - height} width="3" height=${height} />`;
+  })}</svg>`;
 }

@@ -1,6 +1,6 @@
 /** What was said, thought and done in a run, the newest at the end. */
 import { html, useLayoutEffect, useRef, useState } from "../html.js";
-import { waiting } from "../feed.js";
+import { resolutions, waiting } from "../feed.js";
 import { Markdown } from "../markdown.js";
 import { promptKey } from "../prompts.js";
 import { firstLine, shown } from "../text.js";
@@ -33,7 +33,7 @@ export function Transcript({ entries, version, begin }) {
 
 /** @param {{ entry: Entry, begin: number, text: string, to?: number | null }} props */
 function Line({ entry, begin }) {
-  return html`<article class=${`entry ${entry.kind}`}>
+  return html`<article class=${`entry ${entry.kind}`} data-entry=${entry.id}>
     <time title=${new Date(entry.at).toLocaleString()}>${clock(entry.at - begin)}</time>
     <div class="body"><${Body} entry=${entry} /></div>
   </article>`;
@@ -70,7 +70,7 @@ function ToolCall({ entry }) {
   const size = entry.output === undefined ? "" : sizeOf(entry.output);
   const head = html`<b class=${entry.failed ? "bad" : ""}>${shown(entry.tool)}</b> <code class="cut">${main ? firstLine(args[main]) : ""}</code>
     <span class="end quiet">${[size, entry.to ? took(entry.to - entry.at) : html`<b>working</b>`].filter(Boolean).map((each, i) => html`${i ? ", " : ""}${each}`)}</span>`;
-  return html`<${Fold} head=${head} open=${Boolean(change)}>
+  return html`<${Fold} key=${Boolean(entry.to)} head=${head} open=${Boolean(change && entry.to)}>
     ${change ? html`<${Diff} lines=${change} />` : html`<dl class="arguments">${Object.entries(args).map(([name, value]) => html`<dt>${shown(name)}</dt><dd class="mono">${shown(typeof value === "string" ? value : JSON.stringify(value))}</dd>`)}</dl>`}
     ${entry.output !== undefined && html`<${Output} text=${entry.output} />`}
   <//>`;
@@ -115,6 +115,11 @@ function Asked({ entry }) {
   const key = promptKey(prompt);
   const open = waiting.value.has(key);
   const what = prompt.prompt === "permission" ? html`asks to ${deed(prompt)} <code>${shown(prompt.resource)}</code>` : prompt.prompt === "question" ? html`asks ${shown(prompt.text)}` : "wants your next words";
-  if (!open) return html`<p class="quiet"><${Mark} of="gate" past /> ${shown(entry.agent)} ${what}</p>`;
+  if (!open) {
+    const over = resolutions().get(key);
+    const denied = String(over?.answer ?? "").startsWith("deny");
+    const [mark, word] = !over ? /** @type {const} */ (["gate", ""]) : !over.answer ? /** @type {const} */ (["stopped", "nobody answered"]) : denied ? /** @type {const} */ (["denied", "denied"]) : /** @type {const} */ (["done", prompt.prompt === "permission" ? "allowed" : "answered"]);
+    return html`<p class="quiet"><${Mark} of=${mark} past /> ${shown(entry.agent)} ${what}${word && html`: <b>${word}</b>${over?.by ? ` by ${shown(over?.by)}` : ""}${prompt.prompt !== "permission" && over?.answer ? html`, ${shown(over?.answer)}` : ""}`}</p>`;
+  }
   return html`<div class="card"><p class="card-head"><${Mark} of="waits" /> <b>${shown(entry.agent)}</b> ${what}</p><div class="card-body"><${PromptCard} of=${prompt} itemKey=${key} /></div></div>`;
 }

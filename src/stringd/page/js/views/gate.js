@@ -1,5 +1,5 @@
 /** The gate: what waits at its terminal, and its log with the chain checked. Nothing here can press the key. */
-import { html, signal, useEffect } from "../html.js";
+import { html, signal, useEffect, useState } from "../html.js";
 import { gate, listen } from "../feed.js";
 import { offer } from "../keys.js";
 import { Mark } from "../parts/mark.js";
@@ -35,8 +35,6 @@ const FILTERS = /** @type {[string, (row: Row) => boolean][]} */ ([
   ["Refused", (row) => row.what === "refused unasked"],
 ]);
 
-export const gateKeys = /** @type {[string, string][]} */ ([["v", "check chain"], ["/", "search"], ["?", "keys"]]);
-
 export function Gate() {
   useEffect(() => {
     check();
@@ -71,10 +69,25 @@ function Chain() {
     ${seen.broken
       ? html`<span class="bad"><b>Chain broken</b> at line ${seen.broken.line}: ${shown(seen.broken.why)}. The ${seen.count} records before it hold.</span>`
       : html`<span><b>Chain whole.</b> ${seen.count} records, each holds the hash of the one before. Checked ${span(now.value - checked.value)} ago.</span>`}
-    <span class="end"><span class="quiet">last <code>${shown(seen.records.at(-1)?.hash ?? "").slice(0, 12)}</code></span><button class="button" onClick=${check}>Check again</button></span></div>`;
+    <span class="end"><span class="quiet">last <code>${shown(seen.records.at(-1)?.hash ?? "").slice(0, 12)}</code></span><${Copy} text=${shown(seen.records.at(-1)?.hash ?? "")} /><button class="button" onClick=${check}>Check again <kbd>v</kbd></button><button class="button" onClick=${() => save(seen.records)}>Export</button></span></div>`;
 }
 
-/** @typedef {{ seq: number, at: string, mark: import("../parts/mark.js").MarkName, what: string, caller: string, as: string, command: string, note: string, took: string, hash: string, same: boolean, id: string }} Row */
+/** The last hash, to be kept elsewhere: whoever has it can tell later whether the log was cut. @param {{ text: string }} props */
+function Copy({ text }) {
+  const [copied, setCopied] = useState(false);
+  return text && html`<button class="button" onClick=${() => navigator.clipboard.writeText(text).then(() => setCopied(true))}>${copied ? "Copied" : "Copy last hash"}</button>`;
+}
+
+/** @param {(any | null)[]} records */
+function save(records) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(records.map((each) => `${JSON.stringify(each)}\n`), { type: "application/x-ndjson" }));
+  Object.assign(link, { download: "gate-audit.jsonl", target: "_blank" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+/** @typedef {{ seq: number, at: string, mark: import("../parts/mark.js").MarkName, what: string, caller: string, as: string, command: string, note: string, took: string, by: string, hash: string, id: string }} Row */
 
 /** Records as rows, the newest first. @param {(any | null)[]} records @returns {Row[]} */
 export function rows(records) {
@@ -82,10 +95,9 @@ export function rows(records) {
   const asked = new Map();
   /** @type {Row[]} */
   const made = [];
-  let before = "";
   for (const record of records) {
     if (!record) {
-      made.push({ seq: 0, at: "", mark: "failed", what: "not a record", caller: "", as: "", command: "", note: "", took: "", hash: "", same: false, id: "" });
+      made.push({ seq: 0, at: "", mark: "failed", what: "not a record", caller: "", as: "", command: "", note: "", took: "", by: "", hash: "", id: "" });
       continue;
     }
     if (record.event === "received") asked.set(record.id, record);
@@ -94,9 +106,8 @@ export function rows(records) {
     made.push({
       seq: record.seq, at: record.time ?? "", mark, what, caller: of.session ?? (of.peer ? `pid ${of.peer.pid}` : ""), as: of.privileged === undefined ? "" : of.privileged ? "root" : "you",
       command: of.pipeline ? line(of.pipeline) : shown(of.pipeline_start ?? ""), note: shown(record.note ?? record.message ?? (record.event === "received" ? record.reason : "") ?? ""),
-      took: record.duration_ms !== undefined ? took(record.duration_ms) : "", hash: record.hash ?? "", same: Boolean(record.id) && record.id === before, id: record.id ?? "",
+      took: (record.duration_ms ?? record.latency_ms) !== undefined ? took(record.duration_ms ?? record.latency_ms) : "", by: record.event === "decided" ? shown(record.by ?? record.via ?? "terminal") : record.event === "refused" ? "gate" : "", hash: record.hash ?? "", id: record.id ?? "",
     });
-    before = record.id ?? "";
   }
   return made.reverse();
 }
@@ -123,6 +134,8 @@ function Log() {
   const seen = audit.value;
   if (!seen?.records.length) return null;
   const all = rows(seen.records);
+  // The first bad record is the one behind those that hold.
+  const brokenAt = seen.broken ? (seen.records.find((each) => each && each.seq > seen.count)?.seq ?? 0) : 0;
   const show = query.value.get("show") ?? "All";
   const wanted = (query.value.get("q") ?? "").toLowerCase();
   const fits = FILTERS.find(([name]) => name === show)?.[1] ?? (() => true);
@@ -130,7 +143,12 @@ function Log() {
   const found = all.filter((row) => (show === "All" || ids.has(row.id || String(row.seq))) && (!wanted || `${row.command} ${row.caller} ${row.note}`.toLowerCase().includes(wanted)));
   return html`<div class="filters"><input class="field" type="search" placeholder="Command, caller, reason" aria-label="Filter the log" value=${query.value.get("q") ?? ""} onInput=${(/** @type {any} */ e) => setQuery("q", e.target.value)} />
       <div class="choice" role="group" aria-label="Show">${FILTERS.map(([name, test]) => html`<button aria-pressed=${show === name} onClick=${() => setQuery("show", name === "All" ? null : name)}>${name}${name === "All" ? "" : ` ${all.filter(test).length}`}</button>`)}</div></div>
-    <table class="table audit"><thead><tr><th class="figure wide">record</th><th>time</th><th>what happened</th><th class="wide">caller</th><th>as</th><th>command</th><th class="figure wide">took</th><th class="wide">hash</th></tr></thead>
-    <tbody>${found.map((row) => html`<tr key=${row.seq} class=${row.same ? "same" : ""}><td class="figure wide">${row.seq || ""}</td><td><time title=${row.at}>${row.at.slice(11, 19)}</time></td><td><${Mark} of=${row.mark} past /> <span class=${row.mark === "failed" ? "bad" : ""}>${shown(row.what)}</span></td><td class="wide cut">${shown(row.caller)}</td><td>${row.as}</td>
-      <td class="words"><code>${row.command}</code> <span class="quiet">${row.note}</span></td><td class="figure wide">${row.took}</td><td class="wide mono quiet">${row.hash ? `${row.hash.slice(0, 4)}…${row.hash.slice(-4)}` : ""}</td></tr>`)}</tbody></table>`;
+    <table class="table audit"><thead><tr><th class="figure wide">record</th><th>time</th><th>what happened</th><th class="wide">caller</th><th>as</th><th>command</th><th class="wide">by</th><th class="figure wide">took</th><th class="wide">hash</th></tr></thead>
+    <tbody>${found.map((row, index) => {
+      const same = Boolean(row.id) && row.id === found[index - 1]?.id;
+      const more = Boolean(row.id) && row.id === found[index + 1]?.id;
+      return html`<tr key=${row.seq} class=${more ? "more" : ""}><td class="figure wide">${row.seq || ""}</td><td><time title=${row.at}>${row.at.slice(11, 19)}</time></td><td><${Mark} of=${row.mark} past /> <span class=${row.mark === "failed" ? "bad" : ""}>${shown(row.what)}</span></td><td class="wide cut">${shown(row.caller)}</td><td>${row.as}</td>
+      <td class="words">${same ? html`<code class="quiet">same request</code>` : html`<code>${row.command}</code>`} <span class="quiet">${row.note}</span></td><td class="wide">${row.by}</td><td class="figure wide">${row.took}</td>
+      <td class=${`wide mono quiet hash${row.seq && row.seq === brokenAt ? " broken" : ""}`}><span class="knot" aria-hidden="true"></span>${row.hash ? `${row.hash.slice(0, 4)}…${row.hash.slice(-4)}` : ""}</td></tr>`;
+    })}</tbody></table>`;
 }

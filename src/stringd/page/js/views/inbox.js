@@ -1,14 +1,14 @@
 /** What waits for the owner, and beside it what goes on. */
-import { html, signal, useEffect } from "../html.js";
+import { html, signal, useEffect, useState } from "../html.js";
 import { figures, runs, topics } from "../feed.js";
 import { offer } from "../keys.js";
-import { decide, inbox, putAway, wanted } from "../prompts.js";
+import { decide, inbox, putAway, resume, wanted } from "../prompts.js";
 import { PromptCard, deed } from "../parts/prompt.js";
 import { RunRow, TopicRow } from "../parts/rows.js";
 import { Mark } from "../parts/mark.js";
 import { AskForNotices } from "../parts/notice.js";
 import { PasskeyLink } from "../parts/passkey.js";
-import { query, setQuery, to } from "../route.js";
+import { go, query, setQuery, to } from "../route.js";
 import { firstLine, shortId, shown } from "../text.js";
 import { Age } from "../time.js";
 
@@ -18,6 +18,7 @@ const FILTERS = /** @type {[string, string[]][]} */ ([
   ["All", []], ["Permissions", ["permission"]], ["Questions", ["question", "input"]], ["Gate", ["gate"]], ["Failed", ["failed"]],
 ]);
 
+const BARS = 24;
 const current = signal("");
 const selected = signal(/** @type {Set<string>} */ (new Set()));
 const peeked = signal(/** @type {Set<string>} */ (new Set()));
@@ -67,6 +68,7 @@ export function Inbox() {
       { key: "ArrowDown", what: "next", run: () => move(1), shown: false },
       { key: "ArrowUp", what: "previous", run: () => move(-1), shown: false },
       { key: "Enter", what: "open or close", run: () => current.value && toggleOpen(current.value) },
+      { key: "c", what: "start a run", run: () => go(`${to("runs")}?start=1`) },
       { key: "x", what: "select", run: () => current.value && toggleSelected(current.value) },
       { key: "Escape", what: "close", run: () => { setQuery("open", null); document.getElementById(rowId(current.value))?.querySelector("button")?.focus(); } },
     ]),
@@ -131,8 +133,24 @@ function Title({ item }) {
   const { kind, of } = item;
   if (kind === "permission") return html`<span><b>${shown(of.tool) || deed(of)}</b> <code>${shown(of.resource)}</code></span>`;
   if (kind === "gate") return html`<code>${of.stages.map((/** @type {string[]} */ stage) => stage.map(shown).join(" ")).join(" | ")}</code>`;
-  if (kind === "failed") return html`<span><b>${shown(of.strategyName)}</b> ${firstLine(of.error)}</span>`;
+  if (kind === "failed") {
+    const { step, words } = failureOf(of);
+    return html`<span><b>${shown(of.strategyName)}</b> ${step && html`step <b>${shown(step)}</b>: `}${firstLine(words)}</span>`;
+  }
   return html`<span>${shown(of.text) || "It wants your next words."}</span>`;
+}
+
+/** What failed where, in parts. @param {any} run */
+function failureOf(run) {
+  const [, code = "", rest = String(run.error ?? "")] = /^([A-Z_]+): ([^]*)$/.exec(run.error ?? "") ?? [];
+  const [, step = "", words = rest] = /^Step "([^"]+)" failed: (?:LLM call failed: )?([^]*)$/.exec(rest) ?? [];
+  return { code, step, words };
+}
+
+/** @param {{ runId: string }} props */
+function Resume({ runId }) {
+  const [failed, setFailed] = useState("");
+  return html`<button class="button plain small" onClick=${() => resume(runId).catch((error) => setFailed(error.message))}>Resume</button>${failed && html`<span class="bad" role="alert">${shown(failed)}</span>`}`;
 }
 
 /** @param {{ item: Waiting }} props */
@@ -142,7 +160,7 @@ function Where({ item }) {
     return html`<p class="quiet">${[shown(of.session), shown(of.program), of.reason && shown(of.reason)].filter(Boolean).join(": ")}</p>
       <p>Press <kbd>y</kbd> in the gate’s terminal to run it. <${PasskeyLink} at=${of.page} /></p>`;
   if (kind === "failed")
-    return html`<p class="quiet"><a href=${to("run", of.runId)}>${shortId(of.runId)}</a> <button class="button plain" onClick=${() => putAway(of.runId)}>Put away</button></p>`;
+    return html`<p class="quiet failure"><span>${shown(failureOf(of).code)} in <a href=${to("run", of.runId)}>${shortId(of.runId)}</a></span><${Resume} runId=${of.runId} /><button class="button plain small" onClick=${() => putAway(of.runId)}>Put away</button></p>`;
   return html`<p class="quiet">${shown(of.agent)} in <a href=${to("run", of.runId)}>${shown(of.strategy)}</a> ${shortId(of.runId)}</p>`;
 }
 
@@ -170,7 +188,7 @@ function GoingOn() {
   const live = known.filter((each) => ["running", "pending"].includes(each.status));
   const all = [...topics.value.values()];
   const [shells, documents] = [all.filter((each) => each.type === "bash"), all.filter((each) => each.type !== "bash")];
-  return html`<section class="section"><h2>Runs <span class="quiet">${live.length} live, ${known.length - live.length} ended</span><a class="end" href=${to("runs")}>Start one</a></h2>
+  return html`<section class="section"><h2>Runs <span class="quiet">${live.length} live, ${known.length - live.length} ended</span><a class="end" href=${`${to("runs")}?start=1`}>Start one <kbd>c</kbd></a></h2>
       ${known.slice(0, 8).map((run) => html`<${RunRow} key=${run.runId} run=${run} />`)}</section>
     <section class="section"><h2>Topics <span class="quiet">${documents.length}, ${documents.filter((each) => each.executing).length} working</span></h2>
       ${recent(documents).map((topic) => html`<${TopicRow} key=${topic.user + topic.topic} topic=${topic} />`)}</section>
@@ -183,7 +201,7 @@ function GoingOn() {
 const recent = (topics) => topics.slice(-8).reverse();
 
 function Figures() {
-  const seen = figures.value;
+  const seen = figures.value.slice(-BARS);
   const last = seen.at(-1);
   if (!last) return null;
   const failures = seen.map((each, index) => Math.max(0, each.failedCommands - (seen[index - 1]?.failedCommands ?? each.failedCommands)));
@@ -202,6 +220,6 @@ function Bars({ of: series }) {
   const most = Math.max(1, ...series);
   return html`<svg class="bars" viewBox="0 0 96 16" preserveAspectRatio="none" aria-hidden="true">${series.map((value, index) => {
     const height = Math.max(1, (value / most) * 16);
-    return html`<rect x=${(24 - series.length + index) * 4} y=${16 - height} width="3" height=${height} />`;
+    return html`<rect x=${(BARS - series.length + index) * 4} y=${16 - height} width="3" height=${height} />`;
   })}</svg>`;
 }

@@ -1,6 +1,8 @@
 /** Every run, and a form that starts one. */
-import { html, signal, useEffect, useState } from "../html.js";
+import { html, signal, useEffect, useRef, useState } from "../html.js";
 import { listen, runs as live } from "../feed.js";
+import { offer } from "../keys.js";
+import { listKeys, rowId } from "../list_keys.js";
 import { Mark, runState } from "../parts/mark.js";
 import { promptsOf } from "../parts/rows.js";
 import { go, query, setQuery, to } from "../route.js";
@@ -28,7 +30,9 @@ function Ticked() {
 const FILTERS = /** @type {[string, (run: any) => boolean][]} */ ([
   ["All", () => true],
   ["Live", (run) => ["running", "pending"].includes(run.status)],
+  ["Waits", (run) => promptsOf(run.runId).length > 0],
   ["Failed", (run) => run.status === "error"],
+  ["Can resume", (run) => ["error", "cancelled", "interrupted"].includes(run.status)],
   ["Done", (run) => run.status === "completed"],
 ]);
 const SHOWN = 200;
@@ -42,12 +46,29 @@ async function look() {
   }
 }
 
-export const runsKeys = /** @type {[string, string][]} */ ([["/", "search"], ["?", "keys"]]);
+export const runsKeys = /** @type {[string, string][]} */ ([["j k", "move"], ["Enter", "open"], ["x", "select two to compare"], ["c", "start"], ["?", "keys"]]);
+
+const current = signal("");
+
+/** Go to the form. */
+const begin = () => document.getElementById("start-input")?.focus();
 
 export function Runs() {
+  const listed = useRef(/** @type {any[]} */ ([]));
   useEffect(() => {
     look();
-    return listen((event) => event.kind === "run.state" && event.status !== "running" && look());
+    if (query.value.get("start")) {
+      setQuery("start", null);
+      begin();
+    }
+    const quiet = listen((event) => event.kind === "run.state" && event.status !== "running" && look());
+    const keys = offer("runs", [
+      ...listKeys(current, () => listed.current, (run) => run.runId, (run) => go(to("run", run.runId))),
+      { key: "x", what: "select two to compare", run: () => current.value && tick(current.value) },
+      { key: "v", what: "compare the selected two", run: () => { const [a, b] = ticked.value; if (a && b) go(comparing(a, b)); } },
+      { key: "c", what: "start a run", run: begin },
+    ]);
+    return () => { quiet(); keys(); };
   }, []);
   const known = new Map(stored.value.map((run) => [run.runId, run]));
   for (const run of live.value.values()) known.set(run.runId, { ...known.get(run.runId), ...run });
@@ -56,7 +77,8 @@ export function Runs() {
   const fits = FILTERS.find(([name]) => name === show)?.[1] ?? (() => true);
   const all = [...known.values()].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
   const found = all.filter((run) => fits(run) && (!wanted || `${run.strategyName} ${run.runId} ${run.cwd ?? ""} ${run.error ?? ""}`.toLowerCase().includes(wanted)));
-  return html`<div class="split"><section aria-labelledby="runs-title">
+  listed.current = found.slice(0, SHOWN);
+  return html`<div class="split start-beside"><section aria-labelledby="runs-title">
       <header class="head"><h1 id="runs-title">Runs</h1><span class="quiet">${all.length}</span>
         <input class="field" type="search" placeholder="Filter by name, id, folder" aria-label="Filter runs" value=${query.value.get("q") ?? ""} onInput=${(/** @type {any} */ e) => setQuery("q", e.target.value)} />
         <div class="choice" role="group" aria-label="Show">${FILTERS.map(([name, test]) => html`<button aria-pressed=${show === name} onClick=${() => setQuery("show", name === "All" ? null : name)}>${name} ${all.filter(test).length}</button>`)}</div></header>
@@ -75,7 +97,7 @@ function Empty({ filtered }) {
 
 /** @param {{ runs: any[] }} props */
 function Table({ runs }) {
-  return html`<table class="table runs-table"><thead><tr><th class="wide"><span class="only-read">compare</span></th><th>state</th><th>run</th><th class="wide">folder</th><th class="wide">last</th><th class="figure">took</th><th class="figure">began</th></tr></thead>
+  return html`<table class="table runs-table"><thead><tr><th class="wide"><span class="only-read">compare</span></th><th>state</th><th>run</th><th class="wide roomy">folder</th><th class="wide">last</th><th class="figure">took</th><th class="figure">began</th></tr></thead>
     <tbody>${runs.map((run) => html`<${RunTr} key=${run.runId} run=${run} ticked=${ticked.value.includes(run.runId)} />`)}</tbody></table>`;
 }
 
@@ -84,14 +106,19 @@ function RunTr({ run, ticked: chosen }) {
   const asked = promptsOf(run.runId);
   const [mark, word] = runState(run.status, asked.length > 0);
   const end = run.completedAt ? Date.parse(run.completedAt) : now.value;
-  return html`<tr onClick=${() => go(to("run", run.runId))}>
+  return html`<tr id=${rowId(run.runId)} class=${current.value === run.runId ? "current" : ""} onClick=${() => go(to("run", run.runId))}>
     <td class="wide"><input class="check" type="checkbox" aria-label=${`Compare ${shortId(run.runId)}`} checked=${chosen} onClick=${(/** @type {Event} */ e) => e.stopPropagation()} onChange=${() => tick(run.runId)} /></td>
     <td class="state"><${Mark} of=${mark} /> <span class=${mark === "failed" ? "bad" : mark === "waits" ? "you" : ""}>${word}</span></td>
-    <td class="cut"><a href=${to("run", run.runId)}>${shown(run.strategyName)}</a> <span class="quiet">${shortId(run.runId)}</span></td>
-    <td class="wide mono cut">${shown(run.cwd ?? "").replace(/^.*(?=\/[^/]+\/[^/]+$)/, "…")}</td>
-    <td class="wide cut quiet">${run.damage ? html`<span class="bad">${shown(run.damage)}</span>` : firstLine(run.error || run.result || run.step || "")}</td>
+    <td class="cut"><a href=${to("run", run.runId)}><b>${shown(run.strategyName)}</b></a> <span class="quiet">${shortId(run.runId)}</span></td>
+    <td class="wide roomy mono cut">${shown(run.cwd ?? "").replace(/^.*(?=\/[^/]+\/[^/]+$)/, "…")}</td>
+    <td class="wide cut quiet">${run.damage ? html`<span class="bad">${shown(run.damage)}</span>` : asked[0] ? html`${shown(asked[0].agent)}: ${asked[0].prompt === "permission" ? html`<code>${firstLine(`${asked[0].tool} ${asked[0].resource}`)}</code>` : firstLine(asked[0].text || "wants your next words")}` : firstLine(run.error || run.result || run.step || "")}</td>
     <td class="figure">${clock(end - Date.parse(run.startedAt))}</td><td class="figure"><${Age} at=${run.startedAt} /></td></tr>`;
 }
+
+/** Where a strategy was found. */
+const ORIGINS = /** @type {Record<string, string>} */ ({
+  cwd: "this folder", "cwd-project": "this folder", "cwd-root-project": "this folder", data: "data directory", "data-project": "data directory", "hub-package": "package", bundled: "comes with stringd",
+});
 
 function Start() {
   const [offers, setOffers] = useState(/** @type {any[]} */ ([]));
@@ -131,11 +158,10 @@ function Start() {
     }
   };
   return html`<form class="start" onSubmit=${start}><h2>Start a run</h2>
-    <label>Strategy<select class="field" value=${chosen?.path} onChange=${(/** @type {any} */ e) => setPath(e.target.value)}>${offers.map((each) => html`<option value=${each.path}>${shown(each.label || each.name)}</option>`)}</select></label>
-    ${chosen?.description && html`<p class="quiet">${shown(chosen.description)}</p>`}
+    <div class="strategies" role="radiogroup" aria-label="Strategy">${offers.map((each) => html`<label key=${each.path} class=${each === chosen ? "chosen" : ""}><input class="only-read" type="radio" name="strategy" value=${each.path} checked=${each === chosen} onChange=${() => setPath(each.path)} /><b class="cut">${shown(each.label || each.name)}</b><span class="quiet cut">${ORIGINS[each.origin] ?? shown(each.origin)}</span>${each.description && html`<span class="quiet says">${shown(each.description)}</span>`}</label>`)}</div>
     <label>Folder<input class="field" placeholder="where the daemon was started" value=${folder} onChange=${(/** @type {any} */ e) => { setFolder(e.target.value.trim()); localStorage.setItem("folder", e.target.value.trim()); }} /></label>
-    <label>Input<textarea class="field" rows="5" placeholder="What shall it do?" value=${input} onInput=${(/** @type {any} */ e) => setInput(e.target.value)}></textarea></label>
-    <p><button class="button yes" disabled=${!chosen || starting}>${starting ? "Starting" : "Start"}</button></p>
+    <label>Input<textarea id="start-input" class="field" rows="5" onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) start(e); }} placeholder="What shall it do?" value=${input} onInput=${(/** @type {any} */ e) => setInput(e.target.value)}></textarea></label>
+    <p><button class="button yes" disabled=${!chosen || starting}>${starting ? "Starting" : "Start"} <kbd>Ctrl Enter</kbd></button></p>
     ${failed && html`<p class="bad" role="alert">${shown(failed)}</p>`}
     ${warnings.map((each) => html`<p class="quiet"><code>${shown(each.path)}</code>: ${shown(each.reason)}</p>`)}</form>`;
 }

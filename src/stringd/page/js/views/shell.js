@@ -81,7 +81,14 @@ function Head({ topic, view, running, busy, send, home }) {
     asked.current = performance.now();
     harmless.current?.focus();
   }, [asking]);
-  useEffect(() => { if (!busy) setAsking(""); }, [busy]);
+  // The palette leads here with the question; it is asked once, not again after a reload.
+  const wish = query.value.get("ask");
+  useEffect(() => {
+    if (!busy) return setAsking("");
+    if (wish !== "kill") return undefined;
+    setAsking("kill");
+    return setQuery("ask", null);
+  }, [busy, wish]);
   const looked = useRef({ view, at: now.value });
   if (looked.current.view !== view) looked.current = { view, at: Date.now() };
   const left = view.shell.secondsLeft === null ? null : Math.max(0, Math.round(view.shell.secondsLeft - (now.value - looked.current.at) / 1000));

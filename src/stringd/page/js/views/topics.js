@@ -1,7 +1,8 @@
 /** Every open topic, by user. */
-import { html, useEffect, useRef } from "../html.js";
-import { topics } from "../feed.js";
+import { html, signal, useEffect, useRef } from "../html.js";
+import { topicKey, topics } from "../feed.js";
 import { offer } from "../keys.js";
+import { listKeys, rowId } from "../list_keys.js";
 import { Mark } from "../parts/mark.js";
 import { topicState } from "../parts/topic_list.js";
 import { go, path, query, setQuery, to } from "../route.js";
@@ -16,7 +17,9 @@ const FILTERS = /** @type {[string, (topic: any) => boolean][]} */ ([
 ]);
 const SHOWN = 500;
 
-export const topicsKeys = /** @type {[string, string][]} */ ([["f", "filter"], ["/", "search"], ["?", "keys"]]);
+export const topicsKeys = /** @type {[string, string][]} */ ([["j k", "move"], ["Enter", "open"], ["c", "new"], ["f", "filter"], ["?", "keys"]]);
+
+const current = signal("");
 
 /** The keys of one topic. @returns {[string, string][]} */
 export const topicKeys = () => path.value[2]?.startsWith("bash:")
@@ -25,13 +28,26 @@ export const topicKeys = () => path.value[2]?.startsWith("bash:")
 
 export function Topics() {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  useEffect(() => offer("topics", [{ key: "f", what: "filter", run: () => field.current?.focus() }]), []);
+  const listed = useRef(/** @type {any[]} */ ([]));
+  useEffect(() => {
+    const create = () => document.getElementById("new-topic")?.focus();
+    if (query.value.get("new")) {
+      setQuery("new", null);
+      create();
+    }
+    return offer("topics", [
+      ...listKeys(current, () => listed.current, topicKey, (topic) => go(to("topic", topic.user, topic.topic))),
+      { key: "c", what: "open another topic", run: create },
+      { key: "f", what: "filter", run: () => field.current?.focus() },
+    ]);
+  }, []);
   const wanted = (query.value.get("q") ?? "").toLowerCase();
   const show = query.value.get("show") ?? "All";
   const fits = FILTERS.find(([name]) => name === show)?.[1] ?? (() => true);
   const all = [...topics.value.values()];
   const found = all.filter((each) => fits(each) && (!wanted || `${each.user} ${each.topic} ${each.title} ${each.uri} ${each.last?.command ?? ""}`.toLowerCase().includes(wanted)));
   const users = [...new Set(found.map((each) => each.user))];
+  listed.current = users.flatMap((user) => found.filter((each) => each.user === user).slice(0, SHOWN));
   return html`<header class="head"><h1>Topics</h1><span class="quiet">${all.length}</span>
       <input ref=${field} class="field" type="search" placeholder="Filter by name, document, command" aria-label="Filter topics" value=${query.value.get("q") ?? ""} onInput=${(/** @type {any} */ e) => setQuery("q", e.target.value)} />
       <div class="choice" role="group" aria-label="Show">${FILTERS.map(([name, test]) => html`<button aria-pressed=${show === name} onClick=${() => setQuery("show", name === "All" ? null : name)}>${name} ${all.filter(test).length}</button>`)}</div></header>
@@ -56,7 +72,8 @@ function Table({ topics: mine }) {
 function TopicTr({ topic }) {
   const [mark, word] = topicState(topic);
   const last = topic.running?.at(-1) ?? topic.last;
-  return html`<tr onClick=${() => go(to("topic", topic.user, topic.topic))}>
+  const key = topicKey(topic);
+  return html`<tr id=${rowId(key)} class=${current.value === key ? "current" : ""} onClick=${() => go(to("topic", topic.user, topic.topic))}>
     <td><a class="mono" href=${to("topic", topic.user, topic.topic)}>${shown(topic.topic)}</a></td>
     <td class="wide cut">${shown(topic.title || topic.detail.replace(/^(current|cwd): /, ""))}</td>
     <td class="mono cut">${last ? firstLine(last.command) : ""}</td>
