@@ -6,6 +6,7 @@ at a time is fed pieces of 4 KB, as they come from a socket or a terminal.
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -475,3 +476,4 @@ def forget() -> None:
     commands._short.cache_clear()
     commands._long_lines.clear()
     globs._compiled.cache_clear()
+    re.purge()
