@@ -86,13 +86,14 @@ def _keep(
         os.setpgid(0, 0)
     else:
         os.setsid()
+    # Before the command begins: it may have ended by the time the fork returns here.
+    kernel.adopt_orphans()
     started = os.fork()
     if started == 0:
         _lead(terminal)
         if jobs:
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         command()
-    kernel.adopt_orphans()
     poll = select.poll()
     poll.register(alive, select.POLLIN)
     poll.register(os.pidfd_open(started), select.POLLIN)
