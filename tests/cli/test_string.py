@@ -19,6 +19,7 @@ from tests.requirements import proves
 from tests.support.commands import BIN, Terminal, environment, run
 from tests.support.daemon import WAIT_SECONDS, Daemon, another_program, free_port
 from tests.support.http import Blocked, User, request
+from tests.support.relay import Relay
 
 
 @proves("CLIENT-02", "CLIENT-03", "CLIENT-08")
@@ -272,15 +273,17 @@ def test_a_daemon_that_dies_half_way_leaves_an_incomplete_answer(tmp_path: Path)
     pipe = daemon.home / "pipe"
     os.mkfifo(pipe)
     result: list[object] = []
-    env = environment(daemon)
-    command = threading.Thread(
-        target=lambda: result.append(run("string", "file:main", f"/exec cat {pipe}", env=env))
-    )
-    command.start()
-    writer = os.open(pipe, os.O_WRONLY)
-    daemon.kill()
-    command.join(WAIT_SECONDS)
-    os.close(writer)
+    with Relay(daemon.port) as relay:
+        env = environment(daemon) | {"STRINGD_PORT": str(relay.port)}
+        command = threading.Thread(
+            target=lambda: result.append(run("string", "file:main", f"/exec cat {pipe}", env=env))
+        )
+        command.start()
+        writer = os.open(pipe, os.O_WRONLY)
+        assert relay.answered.wait(WAIT_SECONDS), "the answer never began"
+        daemon.kill()
+        command.join(WAIT_SECONDS)
+        os.close(writer)
     assert result == [
         (
             1,

@@ -146,7 +146,9 @@ def test_http_1_0_is_spoken_too(user: User, wish: str) -> None:
         status, headers = wire.head()
         assert status == 200
         assert "Transfer-Encoding" not in headers
-        assert wire.rest().endswith(b"event: done\ndata: {}\n\n")
+        # An answer whose length was known in time may keep the connection.
+        answer = wire.body(headers) if "Content-Length" in headers else wire.rest()
+        assert answer.endswith(b"event: done\ndata: {}\n\n")
 
 
 @proves("HTTP-13")
