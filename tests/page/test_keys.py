@@ -122,6 +122,22 @@ def test_what_a_run_did_is_found_by_tool_and_failure_without_the_noise(
     assert json.loads(line)["event"]["toolName"] == "read_file"
 
 
+def test_keys_pressed_right_after_ctrl_k_do_not_reach_the_shell(page: Page, busy: World) -> None:
+    busy.user.exec("true", "bash:quick")
+    page.goto(f"{busy.address}topic/default/bash%3Aquick")
+    page.locator("#terminal-line").focus()
+    # Nothing is drawn between the two keys of this typist.
+    focused = page.evaluate(
+        """async () => {
+            const key = { key: "k", ctrlKey: true, bubbles: true, cancelable: true };
+            document.activeElement.dispatchEvent(new KeyboardEvent("keydown", key));
+            for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+            return document.activeElement.ariaLabel;
+        }"""
+    )
+    assert focused == "Search or do"
+
+
 def test_a_shell_that_runs_away_is_killed_from_the_palette(page: Page, busy: World) -> None:
     busy.user.exec("true", "bash:away")
     page.goto(f"{busy.address}topic/default/bash%3Aaway")

@@ -1,5 +1,5 @@
 /** Begin a new run after a step another has completed. */
-import { html, useEffect, useRef, useState } from "../html.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { resume } from "../prompts.js";
 import { go, to } from "../route.js";
 import { ask } from "../runs_socket.js";
@@ -25,7 +25,7 @@ export function ForkPicker({ runId, close }) {
       setAt(found.at(-1)?.path ?? "");
     }).catch((error) => setFailed(error.message));
   }, [runId]);
-  useEffect(() => field.current?.focus(), [steps]);
+  useLayoutEffect(() => field.current?.focus(), [steps]);
   /** @param {Event} event */
   const fork = async (event) => {
     event.preventDefault();

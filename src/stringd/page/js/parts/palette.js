@@ -1,5 +1,5 @@
 /** Ctrl-K: go somewhere, do something, find something; and the list of keys. */
-import { html, signal, useEffect, useRef, useState } from "../html.js";
+import { html, signal, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { events, runs, topics, waiting } from "../feed.js";
 import { offer, offered } from "../keys.js";
 import { go, to } from "../route.js";
@@ -72,7 +72,7 @@ const close = () => (open.value = "");
 /** @param {{ children?: any }} props */
 function Overlay({ children }) {
   const back = useRef(document.activeElement);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const end = offer("overlay", [{ key: "Escape", what: "close", run: close }]);
     return () => {
       end();
@@ -86,7 +86,8 @@ function Palette() {
   const [wanted, setWanted] = useState("");
   const [at, setAt] = useState(0);
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key: after the picture is drawn would be too late for a fast typist.
+  useLayoutEffect(() => input.current?.focus(), []);
   const found = entries(wanted);
   const chosen = Math.min(at, found.length - 1);
   /** @param {Entry | undefined} entry @param {boolean} [apart] in a tab of its own */
@@ -122,7 +123,7 @@ const MARKS = /** @type {[import("./mark.js").MarkName, string, string][]} */ ([
 
 function Keys() {
   const sheet = useRef(/** @type {HTMLDivElement | null} */ (null));
-  useEffect(() => sheet.current?.focus(), []);
+  useLayoutEffect(() => sheet.current?.focus(), []);
   // The keys of this view first.
   const layers = offered().filter((layer) => layer.keys.length && layer.name !== "overlay").sort((a, b) => Number(b.name === "everywhere") - Number(a.name === "everywhere"));
   return html`<div class="sheet wide" role="dialog" aria-label="Keys" aria-modal="true" tabindex="-1" ref=${sheet}>

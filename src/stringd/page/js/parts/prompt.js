@@ -1,5 +1,5 @@
 /** A prompt one can answer: who asks to do what, why, the thing itself, then the answers. */
-import { html, useEffect, useRef, useState } from "../html.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { link } from "../feed.js";
 import { isTyping, offer } from "../keys.js";
 import { decide, hold, isInterrupted, reply, resume, whole } from "../prompts.js";
@@ -67,7 +67,7 @@ export function PromptCard({ of: prompt, itemKey, over, opened }) {
     ]);
   }, [prompt.prompt, !over]);
 
-  useEffect(() => { if (opened) card.current?.focus(); }, []);
+  useLayoutEffect(() => { if (opened) card.current?.focus(); }, []);
 
   return html`<div class="prompt" tabindex="-1" ref=${card} role="group" aria-label=${`${prompt.agent} asks`}>
     ${prompt.prompt === "permission" ? html`<${Permission} of=${prompt} message=${message} edited=${over ? null : edited} setEdited=${setEdited} />` : (message?.question ?? message?.prompt ?? "").length > prompt.text.length && html`<p class="whole">${shown(message.question ?? message.prompt)}</p>`}
