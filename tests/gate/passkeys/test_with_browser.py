@@ -188,7 +188,7 @@ def test_nobody_else_can_serve_pages_under_its_name(person: Person) -> None:
 @proves("GATE-KEY-07")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
 def test_other_accounts_of_this_machine_see_nothing(person: Person) -> None:
-    asks = f"GET /question?seen= HTTP/1.0\\r\\nHost: localhost:{person.port}\\r\\n\\r\\n"
+    asks = f"GET /question?seen=nothing HTTP/1.0\\r\\nHost: localhost:{person.port}\\r\\n\\r\\n"
     script = f"exec 3<>/dev/tcp/127.0.0.1/{person.port}; printf '{asks}' >&3; cat <&3"
     for other, status in (("65534", " 403 "), ("0", " 200 ")):
         become = ["setpriv", "--reuid", other, "--clear-groups", "bash", "-c", script]
