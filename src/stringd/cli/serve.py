@@ -6,14 +6,18 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 from stringd import __version__
+from stringd.cli.backup.before_update import back_up
+from stringd.cli.backup.manifest import BackupError
 from stringd.client.daemon import setting
 from stringd.runtime.errors import StorageError
 from stringd.server.app import App
 from stringd.server.serve import PortInUseError, listeners, run
 from stringd.server.settings import VARIABLES, DaemonSettings, SettingsError, load_settings
 from stringd.system.data_directory import ForeignDirectoryError, claim, is_listed
+from stringd.system.data_format import NewerDataError, bring_up_to_date, refuse_newer
 from stringd.system.holder import hold
 from stringd.system.keeper import sweep_killed
 from stringd.system.leftovers import remove_leftovers
@@ -24,6 +28,16 @@ from stringd.system.provider_keys import take_provider_keys
 from stringd.system.temporary_names import DIRECTORY, noting
 from stringd.system.trust import TrustStore
 
+_REASONS: Final = (
+    SettingsError,
+    PortInUseError,
+    StorageError,
+    ForeignDirectoryError,
+    NewerDataError,
+    BackupError,
+)
+"""Why a daemon does not start; each says what to do."""
+
 
 def main(name: str, argv: Sequence[str]) -> int:
     """Run the daemon until it is told to stop."""
@@ -33,7 +47,7 @@ def main(name: str, argv: Sequence[str]) -> int:
         # First: whoever finds the port taken leaves nothing behind.
         with listeners(settings) as sockets:
             _serve(settings, sockets, welcome=args.welcome)
-    except (SettingsError, PortInUseError, StorageError, ForeignDirectoryError) as error:
+    except _REASONS as error:
         return _fail(str(error))
     except OSError as error:
         where = error.filename or "the data directory"
@@ -42,6 +56,8 @@ def main(name: str, argv: Sequence[str]) -> int:
 
 
 def _serve(settings: DaemonSettings, sockets: list[socket.socket], *, welcome: bool) -> None:
+    # Before anything is written there.
+    refuse_newer(settings.data_dir)
     claim(settings.data_dir, chosen=bool(setting("DATA_DIR")[1]))
     if not os.access(settings.data_dir, os.W_OK):
         raise SettingsError(f"data directory {settings.data_dir} is not writable")
@@ -51,6 +67,7 @@ def _serve(settings: DaemonSettings, sockets: list[socket.socket], *, welcome: b
     marks = mark_descendants(for_the_owner=is_listed(settings.data_dir, TrustStore()))
     adopt_orphans()
     _announce_other(settings)
+    bring_up_to_date(settings.data_dir, __version__, lambda: back_up(settings.data_dir))
     _end_leftovers(settings)
     with noting(settings.data_dir / DIRECTORY):
         run(settings, sockets, lambda app: _ready(app, settings, welcome=welcome), marks)

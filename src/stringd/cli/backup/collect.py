@@ -17,7 +17,7 @@ _SPOOLED: Final = 16 * _CHUNK
 _SQLITE: Final = b"SQLite format 3\0"
 # Of a running daemon, or of this machine: the next daemon makes them again.
 _PASSING: Final = {
-    SHARED: frozenset({"logs", "networked"}),
+    SHARED: frozenset({"logs", "networked", "backups"}),
     DATA: frozenset({"logs", "daemons", "unfinished", "daemon.pid", "made-here.json"}),
 }
 

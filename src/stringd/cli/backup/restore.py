@@ -24,6 +24,7 @@ from stringd.cli.backup.manifest import (
 )
 from stringd.cli.backup.moved import rewrite
 from stringd.system.data_directory import adopt
+from stringd.system.data_format import NewerDataError, refuse_newer
 from stringd.system.files import make_private_directory
 from stringd.system.holder import holder
 from stringd.system.trust import TrustStore
@@ -52,6 +53,7 @@ def restore(file: Path, shared: Path, data: Path, *, replace: bool) -> RestoredB
         place = stage / data.relative_to(shared) if inside else data_stage
         make_private_directory(place)
         manifest = _unpack(file, {SHARED: stage, DATA: place})
+        _refuse_newer(file, manifest, place)
         rewrite(stage, place, (manifest.shared, manifest.data), (str(shared), str(data)))
         _refuse_while_used(data)
         targets = [(stage, shared)] if inside else [(stage, shared), (data_stage, data)]
@@ -69,6 +71,16 @@ def _refuse_while_used(data: Path) -> None:
         )
 
 
+def _refuse_newer(file: Path, manifest: BackupManifest, place: Path) -> None:
+    try:
+        refuse_newer(place)
+    except NewerDataError:
+        raise BackupError(
+            f"{file} was made by stringd {manifest.version} from data that this version cannot "
+            f"read. Nothing was changed. Install stringd {manifest.version} or a later one"
+        ) from None
+
+
 @contextmanager
 def _staging(place: Path) -> Iterator[Path]:
     """A private directory beside a place, gone again unless it was moved there."""
@@ -82,7 +94,7 @@ def _staging(place: Path) -> Iterator[Path]:
 
 
 def _exchange(new: Path, place: Path) -> Path | None:
-    """PathMove a directory to its place; where what was there is now."""
+    """Move a directory to its place; where what was there is now."""
     aside = None
     if place.exists():
         aside = place.with_name(f"{place.name}.before-{secrets.token_hex(4)}")
