@@ -209,8 +209,10 @@ class ServerConnection:
             auth: httpx2.Auth | None = None,  # noqa: ARG001 - the SDK names it
         ) -> httpx2.AsyncClient:
             return http_client(
+                spec.url,
                 headers or spec.headers,
                 timeout or httpx2.Timeout(START_SECONDS, read=self._read_seconds),
+                resolve=self._fetcher.resolve,
                 printed=self._print,
                 flooded=self._end_flood,
             )
