@@ -30,6 +30,7 @@ READ: dict[str, tuple[str, str, object]] = {
     "STRINGD_PORT": (" 4000 ", "port", 4000),
     "STRINGD_DATA_DIR": ("/data", "data_dir", Path("/data")),
     "STRINGD_LOG": ("1", "log", True),
+    "STRINGD_TRACES": ("otlp", "traces", True),
     "STRINGD_LOG_FORMAT": ("json", "log_json", True),
     "STRINGD_LOG_LEVEL": ("error", "log_errors_only", True),
     "STRINGD_ALLOW_ORIGINS": (

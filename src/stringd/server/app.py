@@ -42,9 +42,10 @@ from stringd.system.workers import end_workers
 from stringd.wire.gate import AUDIT_LOG, gate_directory
 
 if TYPE_CHECKING:
-    from stringd.runs import DaemonPorts
+    from stringd.runs import DaemonPorts, RunObserver
     from stringd.server.log import EventLog
     from stringd.server.settings import DaemonSettings
+    from stringd.server.traces import Traces
 
 logger = logging.getLogger("stringd.server")
 
@@ -74,7 +75,9 @@ class App:
         self, settings: "DaemonSettings", log: "EventLog", request_stop: Callable[[], None]
     ) -> None:
         self.watch = Observation(audit_log())
-        self.runtime = Runtime(settings.runtime, observer=self.watch.topics)
+        self._traces = _open_traces() if settings.traces else None
+        topics = self._traces.of_topics(self.watch.topics) if self._traces else self.watch.topics
+        self.runtime = Runtime(settings.runtime, observer=topics)
         self._log = log
         self._request_stop = request_stop
         self._started = monotonic()
@@ -91,7 +94,7 @@ class App:
             Path.cwd(),
             settings.runs,
             lambda: _run_ports(self.runtime, turns),
-            observer=self.watch.of_runs,
+            observer=self._run_observer,
         )
         self.watch.attach(self.runtime, self.runs)
         self._users = users.UserEndpoints(self.runtime, log)
@@ -129,6 +132,12 @@ class App:
         await self._mcp.close()
         await self.runtime.close()
         await asyncio.to_thread(end_workers)
+        if self._traces is not None:
+            await self._traces.close()
+
+    def _run_observer(self) -> "RunObserver":
+        heard = self.watch.of_runs()
+        return self._traces.of_runs(heard) if self._traces else heard
 
     def refusal(self, headers: Mapping[bytes, bytes]) -> str | None:
         """Why a request with these headers is refused; None when it may pass."""
@@ -288,6 +297,12 @@ def _run_ports(runtime: Runtime, turns: TopicTurns) -> "DaemonPorts":
     from stringd.server.run_ports import run_ports  # with the runs room, after the first answer
 
     return run_ports(runtime, turns)
+
+
+def _open_traces() -> "Traces":
+    from stringd.server.traces import Traces  # needs an extra, and most daemons send none
+
+    return Traces()
 
 
 def _is_topic_input(path: str) -> bool:

@@ -51,6 +51,7 @@ class DaemonSettings(NamedTuple):
     log: bool = False
     log_json: bool = False
     log_errors_only: bool = False
+    traces: bool = False
     sandbox_hide: tuple[str, ...] = ()
     runs: RunsSettings = RunsSettings()
 
@@ -61,6 +62,7 @@ VARIABLES: Final = {
     "STRINGD_LOG": "1 writes logs/stringd.log in the data directory",
     "STRINGD_LOG_FORMAT": "text or json: how its lines are written (text)",
     "STRINGD_LOG_LEVEL": "info or error: error leaves out all that succeeds (info)",
+    "STRINGD_TRACES": "otlp sends traces to the collector that OTEL_… variables name (off)",
     "STRINGD_ALLOW_ORIGINS": "web origins that may call the daemon, separated by commas",
     "STRINGD_ORIGINS": "strict lets in no other page of this machine than the daemon's own (local)",
     "STRINGD_SOCKET": "path of the Unix socket, or off (~/.string/stringd.sock)",
@@ -135,6 +137,7 @@ def load_settings(
         log=log or _switch(environ, daemon.setting("LOG", environ)[0]),
         log_json=_choice(environ, "STRINGD_LOG_FORMAT", "text", "json") == "json",
         log_errors_only=_choice(environ, "STRINGD_LOG_LEVEL", "info", "error") == "error",
+        traces=_traces(environ),
         sandbox_hide=_hidden(environ),
         runs=_runs_settings(environ),
     )
@@ -166,6 +169,16 @@ def _runs_settings(environ: Mapping[str, str]) -> RunsSettings:
         sandbox=_level(environ, "STRINGD_RUN_SANDBOX", "workspace"),
         parallel_tools=_count(environ, "STRINGD_RUN_PARALLEL_TOOLS") or 8,
     )
+
+
+def _traces(environ: Mapping[str, str]) -> bool:
+    wanted = _choice(environ, "STRINGD_TRACES", "off", "otlp") == "otlp"
+    if wanted:
+        from importlib.util import find_spec  # most daemons send none
+
+        if find_spec("opentelemetry") is None or not find_spec("opentelemetry.sdk"):
+            raise SettingsError("STRINGD_TRACES=otlp needs pip install 'stringd[otel]'")
+    return wanted
 
 
 def _catalog_url(environ: Mapping[str, str]) -> str | None:
