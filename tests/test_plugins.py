@@ -13,6 +13,7 @@ import pytest
 from scripts.release import INITIALIZE
 from stringd import __version__
 from stringd.cli.main import SUBCOMMANDS
+from stringd.gate.hook_settings import install
 from tests.support.daemon import WAIT_SECONDS, Daemon
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +59,13 @@ def test_the_plugin_starts_a_command_that_exists() -> None:
     (server,) = read(PLUGIN / ".mcp.json")["mcpServers"].values()
     assert server["command"] == "stringd"
     assert server["args"][0] in SUBCOMMANDS
+
+
+def test_the_plugin_has_the_hook_that_the_command_would_install(tmp_path: Path) -> None:
+    hooks = read(PLUGIN / "hooks/hooks.json")["hooks"]
+    change = install(tmp_path / "settings.json", "stringd gate hook --agent claude")
+    assert change.after is not None
+    assert hooks == json.loads(change.after)["hooks"]
 
 
 def test_the_bundle_starts_this_version_with_files_it_holds() -> None:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -57,6 +58,31 @@ def reader(tmp_path: Path, gate: RunningGate) -> Iterator[dict[str, str]]:
 def test_everything_happens_as_the_page_says(
     reader: dict[str, str], gate: RunningGate, tmp_path: Path
 ) -> None:
+    follow_the_page(reader, gate, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_everything_happens_so_with_only_the_wheel(
+    reader: dict[str, str], gate: RunningGate, tmp_path: Path
+) -> None:
+    tools, alone = tmp_path / "tools", tmp_path / "alone"
+    for place in (tools, alone):
+        venv.create(place, with_pip=True)
+    subprocess.run([tools / "bin/pip", "install", "-q", "build"], check=True)
+    words = ["-m", "build", "-q", "--wheel", "--outdir", str(tmp_path / "built"), str(ROOT)]
+    subprocess.run([tools / "bin/python", *words], check=True, capture_output=True)
+    (wheel,) = (tmp_path / "built").glob("*.whl")
+    subprocess.run([alone / "bin/pip", "install", "-q", f"{wheel}[all]"], check=True)
+    reader["PATH"] = f"{alone}/bin:/usr/local/bin:/usr/bin:/bin"
+    assert shutil.which("stringd", path=reader["PATH"]) == str(alone / "bin/stringd")
+    follow_the_page(reader, gate, tmp_path)
+    # Before its environment is gone.
+    subprocess.run([alone / "bin/stringd", "down"], env=reader, capture_output=True, check=False)
+
+
+def follow_the_page(reader: dict[str, str], gate: RunningGate, tmp_path: Path) -> None:
+    """Type every line of the tutorial in a folder, and compare what appears."""
     (tmp_path / "greet").mkdir()
     (tmp_path / "greet" / "string.md").write_text(APP, encoding="utf-8")
     followed = list(steps())

@@ -19,11 +19,13 @@ import pytest
 from stringd.gate.decide import Event, KeyAnswer
 from stringd.gate.hook_settings import install, write
 from tests.gate.support import PATIENCE, Human, Terminal, serving
+from tests.support.daemon import free_port
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
 VERSION = "2.1.197"
 PLACE = Path(sys.prefix, f"claude-code-{VERSION}")
+ROOT = Path(__file__).parents[2]
 KEY = "sk-ant-api03-" + "x" * 40
 
 
@@ -94,16 +96,23 @@ class _Model(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def session(claude: Path, home: Path, socket: Path, canary: Path) -> Iterator[Terminal]:
-    """Claude Code on a terminal, about to make a file, with our hook in its settings."""
+def session(
+    claude: Path, home: Path, socket: Path, canary: Path, *, plugin: bool = False
+) -> Iterator[Terminal]:
+    """Claude Code on a terminal, about to make a file, with our hook by its settings or plugin."""
     project = home / "project"
     project.mkdir()
     known = {str(project): {"hasTrustDialogAccepted": True, "allowedTools": []}}
     about = {"hasCompletedOnboarding": True, "theme": "dark", "projects": known}
     about["customApiKeyResponses"] = {"approved": [KEY[-20:]], "rejected": []}
     (home / ".claude.json").write_text(json.dumps(about))
-    command = f"{sys.executable} -m stringd gate hook --agent claude"
-    write(install(home / ".claude" / "settings.json", command))
+    if plugin:
+        for words in (["marketplace", "add", str(ROOT)], ["install", "stringd@stringd"]):
+            done = [str(claude), "plugin", *words]
+            subprocess.run(done, env={**os.environ, "HOME": str(home)}, check=True)
+    else:
+        command = f"{sys.executable} -m stringd gate hook --agent claude"
+        write(install(home / ".claude" / "settings.json", command))
     model = type("Model", (_Model,), {"wanted": f"touch {canary}"})
     server = ThreadingHTTPServer(("127.0.0.1", 0), model)
     serving_it = threading.Thread(target=server.serve_forever)
@@ -112,6 +121,8 @@ def session(claude: Path, home: Path, socket: Path, canary: Path) -> Iterator[Te
         **os.environ,
         "HOME": str(home),
         "TERM": "xterm-256color",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "STRINGD_PORT": str(free_port()),
         "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{server.server_port}",
         "ANTHROPIC_API_KEY": KEY,
         "STRINGD_GATE_SOCKET": str(socket),
@@ -130,6 +141,9 @@ def session(claude: Path, home: Path, socket: Path, canary: Path) -> Iterator[Te
         server.shutdown()
         server.server_close()
         serving_it.join(PATIENCE)
+        # The plugin's server starts a daemon.
+        stop = [sys.executable, "-m", "stringd", "down"]
+        subprocess.run(stop, env=env, capture_output=True, check=False)
 
 
 def _letters(screen: str) -> str:
@@ -158,6 +172,18 @@ def test_a_yes_at_the_gate_answers_claudes_own_prompt(
     assert question.request.tool == "Bash"
     assert question.request.text == f"touch {canary}\n# make a file"
     assert question.peer.agent.startswith("claude (pid ")
+
+
+def test_the_plugin_brings_the_hook(claude: Path, home: Path, tmp_path: Path) -> None:
+    canary, human = tmp_path / "canary", Human()
+    with (
+        serving(home, human) as desk,
+        session(claude, tmp_path, desk.path, canary, plugin=True) as terminal,
+    ):
+        read_until(terminal, "Finished")
+    assert canary.exists()
+    [question] = human.asked
+    assert question.request.tool == "Bash"
 
 
 def test_a_no_at_the_gate_denies_it(claude: Path, home: Path, tmp_path: Path) -> None:
