@@ -38,6 +38,7 @@ class Syncer:
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._ended: deque[_Outcome] = deque()
+        self._waking = False
         self._threads: list[Thread] = []
 
     async def sync(self, fd: int) -> None:
@@ -69,23 +70,23 @@ class Syncer:
                 os.fdatasync(fd)
             except OSError as error:
                 failure = error
+            self._ended.append((done, failure))
             loop = done.get_loop()
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(self._wake, done, failure)
+            # A loop that has been woken and has not looked yet will find this one too.
+            if not self._waking and not loop.is_closed():
+                self._waking = True
+                loop.call_soon_threadsafe(self._wake_some, loop)
 
-    def _wake(self, done: "asyncio.Future[None]", failure: OSError | None) -> None:
-        self._ended.append((done, failure))
-        if len(self._ended) == 1:
-            done.get_loop().call_soon(self._wake_some)
-
-    def _wake_some(self) -> None:
+    def _wake_some(self, loop: asyncio.AbstractEventLoop) -> None:
+        # Before looking: what ends from here on wakes the loop again, perhaps for nothing.
+        self._waking = False
         for _ in range(_WOKEN_TOGETHER):
-            done, failure = self._ended[0]
-            _settle(done, failure)
-            self._ended.popleft()
             if not self._ended:
                 return
-        done.get_loop().call_soon(self._wake_some)
+            _settle(*self._ended.popleft())
+        if self._ended and not self._waking:
+            self._waking = True
+            loop.call_soon(self._wake_some, loop)
 
 
 def _settle(done: "asyncio.Future[None]", failure: OSError | None) -> None:

@@ -13,11 +13,17 @@ def timestamp(seconds: float | None = None) -> str:
     if seconds is not None:
         moment = datetime.fromtimestamp(seconds, UTC)
         return moment.isoformat(timespec="milliseconds")[:-6] + "Z"
-    whole, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return _millisecond(time.time_ns() // 1_000_000)
+
+
+# Asked for with every event: many come in the same millisecond as the one before, most in the
+# same second.
+@lru_cache(maxsize=2)
+def _millisecond(since_epoch: int) -> str:
+    whole, milliseconds = divmod(since_epoch, 1000)
     return f"{_second(whole)}.{milliseconds:03d}Z"
 
 
 @lru_cache(maxsize=2)
 def _second(seconds: int) -> str:
-    # Asked for with every event; most of them come in the same second as the one before.
     return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]

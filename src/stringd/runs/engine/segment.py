@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -93,12 +94,17 @@ class Segment:
             services.config.prompt_seconds,
             parts.first_input,
         )
-        self.desk = self._make_desk(parts, launcher(self))
+        self._parts = parts
+        self._launcher = launcher
         self._agents = {name: self._agent(each) for name, each in prepared.strategy.agents.items()}
 
-    def _make_desk(self, parts: SegmentParts, launch: Launch) -> Desk:
-        """Grants and to-dos begin and end with the segment."""
-        prepared, config = self.prepared, self.services.config
+    @cached_property
+    def desk(self) -> Desk:
+        """What tools work with, made for the first agent that has some.
+
+        Grants and to-dos begin and end with the segment.
+        """
+        prepared, config, parts = self.prepared, self.services.config, self._parts
         return Desk(
             permissions=Permissions(Workspace(self._cwd), parts.guards, self._human.verdicts()),
             discover=lambda: discover(self._cwd, config.data_dir, config.files()),
@@ -108,7 +114,7 @@ class Segment:
             sandbox=self._make_sandbox(parts.widest),
             skills=prepared.skills,
             ports=config.ports,
-            launch=launch,
+            launch=self._launcher(self),
         )
 
     def _make_sandbox(self, widest: Level) -> RunSandbox:
@@ -116,7 +122,7 @@ class Segment:
         level = narrowest(config.sandbox, self.prepared.strategy.sandbox, widest)
         return RunSandbox(level, self._cwd, config.guard_defaults(self._cwd).forbidden_places)
 
-    @property
+    @cached_property
     def _cwd(self) -> Path:
         return Path(self.prepared.settings.cwd)
 
@@ -124,13 +130,13 @@ class Segment:
         """The entry flow's final text. Raises `ExecutionError`."""
         await self._rebuild()
         try:
-            async with self.desk.budget.clock():
+            async with self._parts.budget.clock():
                 return (await run_entry(self.prepared.strategy.flow, message, self)).text
         finally:
             for agent in self._agents.values():
                 if isinstance(agent.body, AcpBody):
                     await agent.body.close()
-            if self.desk.sandbox.used:
+            if "desk" in self.__dict__ and self.desk.sandbox.used:
                 await asyncio.to_thread(self.desk.sandbox.close)
 
     async def _rebuild(self) -> None:

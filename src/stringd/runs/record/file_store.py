@@ -4,6 +4,7 @@
 Lines are only ever appended; one that was torn is skipped when read.
 """
 
+import errno
 import logging
 import os
 from collections.abc import Iterator, Sequence
@@ -263,9 +264,11 @@ class FileRunStore:
         return found["enabledMcpServerIds"]
 
     def save_selection(self, run_id: str, server_ids: list[str], *, synced: bool = True) -> None:
-        make_private_directory(self._directory)
         content = msgspec.json.encode({"enabledMcpServerIds": server_ids})
         path = self._selection(run_id)
+        if not synced and _written_new(path, content):
+            return
+        make_private_directory(self._directory)
         if path.exists() and self.selection(run_id) is None:
             put_aside(path)
         write_atomically(path, content, 0o600, synced=synced)
@@ -333,6 +336,26 @@ class FileRunStore:
 
     def _strategy(self, run_id: str) -> Path:
         return self._directory / f"{run_id}.strategy.json"
+
+
+def _written_new(path: Path, content: bytes) -> bool:
+    """Write a file nobody has made yet, nor its place to be made. Raises `OSError`.
+
+    A crash may leave it without bytes, as of any file that is not synced.
+    """
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except (FileExistsError, FileNotFoundError):
+        return False
+    try:
+        if os.write(fd, content) < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+    return True
 
 
 def _changed(path: Path) -> float:
