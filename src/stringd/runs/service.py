@@ -93,12 +93,15 @@ class RunService:
         self._pruner = asyncio.create_task(self._pruning.forever(), name="prune run events")
 
     async def stop(self) -> None:
-        """Stop every run as `stop_run` would, wait until all is settled, then let clients go."""
+        """Stop every run, wait until all is settled, then let clients go.
+
+        Watchers hear what they would hear of `stop_run`.
+        """
         if self._preparation.closed:
             return
         self._preparation.closed = True
         for run in self._known:
-            self._control.stop(run.id)
+            self._control.interrupt(run)
         self._services.pool.stop_opening()
         tasks = [run.task for run in self._known if run.task is not None]
         tasks += [task for client in self._clients for task in client.tasks]

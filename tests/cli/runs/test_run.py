@@ -175,7 +175,7 @@ def test_a_server_the_agents_must_do_without_is_told(daemon: Daemon) -> None:
 def test_a_finished_run_is_continued_with_what_its_agents_remember(daemon: Daemon) -> None:
     path = write(daemon, "two-answers.yaml", strategy(sequential("a"), a=scripted("one", "two")))
     assert stringd(daemon, "run", path, "--run-id", "talk", "-i", "go").returncode == 0
-    more = stringd(daemon, "runs", "continue", "talk", "--input", "and?")
+    more = stringd(daemon, "runs", "continue", "talk", "and?")
     assert (more.returncode, more.stdout.splitlines()[-1]) == (0, "two")
     shown = stringd(daemon, "runs", "show", "talk").stdout
     assert "you:\n  go\n\na:\n  one\n\nyou:\n  and?\n\na:\n  two" in shown

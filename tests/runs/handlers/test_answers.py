@@ -1,5 +1,6 @@
 """A prompt outlives the daemon: it keeps its name, and can be answered before the run goes on."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,46 @@ async def test_what_an_interrupted_run_asked_waits_in_the_overview_until_it_is_a
             request, fields = answer(asked)
             await watcher.send(request, **fields)
             await watcher.quiet()
+            assert overview(daemon.port)["waiting"] == []
+
+
+@pytest.mark.parametrize("kind", list(ASKERS))
+async def test_what_was_asked_before_an_orderly_stop_is_answered_after_the_next_start(
+    tmp_path: Path, kind: str
+) -> None:
+    daemon, prepare = asker(tmp_path, kind)
+    daemon.start()
+    async with watching(daemon.port) as watcher:
+        await watcher.ask("prepare_run", **prepare)
+        await watcher.send("start_run", runId="r")
+        asked = (await watcher.until(kind))[-1]
+        await asyncio.to_thread(daemon.stop)
+    with daemon:
+        async with watching(daemon.port) as watcher:
+            (run,) = (await watcher.ask("list_runs"))["runs"]
+            assert (run["status"], run["interrupted"]) == ("cancelled", True)
+            assert [each["runId"] for each in overview(daemon.port)["waiting"]] == ["r"]
+            request, fields = answer(asked)
+            await watcher.send(request, **fields)
+            await resume(watcher)
+            seen = await watcher.until("strategy_completed", "strategy_error", kind)
+            assert seen[-1]["type"] == "strategy_completed"
+
+
+async def test_what_a_run_had_asked_that_was_stopped_is_withdrawn(tmp_path: Path) -> None:
+    daemon, prepare = asker(tmp_path, "request_question")
+    daemon.start()
+    async with watching(daemon.port) as watcher:
+        await watcher.ask("prepare_run", **prepare)
+        await watcher.send("start_run", runId="r")
+        await watcher.until("request_question")
+        await watcher.send("stop_run", runId="r")
+        await watcher.until("strategy_error")
+        await asyncio.to_thread(daemon.stop)
+    with daemon:
+        async with watching(daemon.port) as watcher:
+            (run,) = (await watcher.ask("list_runs"))["runs"]
+            assert "interrupted" not in run
             assert overview(daemon.port)["waiting"] == []
 
 

@@ -70,6 +70,7 @@ def main(name: str, argv: Sequence[str]) -> int:
         each.add_argument("run_id", help="the run, as `stringd runs` lists it")
     for each in (resume, watch, more, fork):
         add_view_options(each)
+    more.add_argument("text", nargs="*", help="what to say; the same as --input")
     answer.add_argument("text", nargs="+", help="the answer; - reads it from standard input")
     for each in (listing, shown, stop, delete, answer, decisions):
         each.add_argument("--json", action="store_true", help="print JSON")
@@ -133,6 +134,9 @@ async def _resume(port: int, args: argparse.Namespace) -> int:
 
 
 async def _continue(port: int, args: argparse.Namespace) -> int:
+    if args.text and args.input:
+        raise UsageError("give the text once, after the run or as --input")
+    args.input = " ".join(args.text) or args.input
     more = r.ContinueRun(run_id=args.run_id, input=input_of(args), request_id=BEGIN)
     return await _go_on(port, args, more)
 

@@ -33,6 +33,8 @@ class RunExecutor:
         self._services = services
         self._store = services.store
         self._slots = slots
+        # Why runs that unwind were stopped, for their timelines.
+        self._stopped: dict[str, ErrorInfo] = {}
 
     def begin(self, run: Run, prepared: Prepared, text: str, *, resume: bool) -> None:
         """Run the flow in the background, once `record_start` has succeeded."""
@@ -46,8 +48,12 @@ class RunExecutor:
             self._execute(run, prepared, text, resume=resume), name=f"run {run.id}"
         )
 
-    def stop(self, run: Run) -> None:
-        """End a live run now; what still unwinds is recorded but no longer heard."""
+    def stop(self, run: Run, recorded: ErrorInfo = CANCELLED) -> None:
+        """End a live run now; what still unwinds is recorded but no longer heard.
+
+        Watchers hear that it was cancelled. What is `recorded` decides whether it had asked in
+        vain: an `INTERRUPTED` run can still be answered, and resumed.
+        """
         run.end("cancelled")
         left = _undelivered(run)
         run.publish(
@@ -57,7 +63,9 @@ class RunExecutor:
         )
         if run.task is None:
             self._drop_unstarted(run)
-        elif run.begun:
+            return
+        self._stopped[run.id] = recorded
+        if run.begun:
             # A task cancelled before its first step would never get to record its end.
             run.task.cancel()
 
@@ -77,8 +85,9 @@ class RunExecutor:
         except asyncio.CancelledError:
             run.status = "cancelled"
         finally:
+            why = self._stopped.pop(run.id, CANCELLED)
             if run.status == "cancelled":
-                await self._record_failure(run, "cancelled", CANCELLED)
+                await self._record_failure(run, "cancelled", why)
                 run.release()
             run.task = None
 

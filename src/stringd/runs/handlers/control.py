@@ -13,6 +13,7 @@ from stringd.runs.guard.permissions import OPERATIONS
 from stringd.runs.handlers.answers import Answers
 from stringd.runs.handlers.client import ConnectedClient
 from stringd.runs.handlers.subscriptions import follow
+from stringd.runs.record.events import INTERRUPTED
 from stringd.runs.record.store import RunStore
 from stringd.wire.runs import messages, requests
 from stringd.wire.runs.catalog import StandingDecision
@@ -90,6 +91,11 @@ class RunControl:
             log.info("stop_run: %s is not live", run_id)
             return
         self._executor.stop(run)
+
+    def interrupt(self, run: Run) -> None:
+        """Stop a run because the daemon ends: what it asked can be answered when one is back."""
+        if run.live:
+            self._executor.stop(run, INTERRUPTED)
 
     def steer(self, request: requests.SteerRun, client: ConnectedClient) -> None:
         """Queue a text for the next agent call or round-trip. Raises `RefusedError`."""
