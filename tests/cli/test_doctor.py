@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import socket
 from pathlib import Path
 
 import pytest
 
+from stringd.cli import doctor
+from stringd.server.settings import VARIABLES
 from stringd.system.sandbox import report
 from tests.support.commands import Done, run
 from tests.support.daemon import Daemon, another_program, free_port
@@ -82,6 +85,29 @@ def test_an_unusable_setting_is_a_problem(machine: dict[str, str]) -> None:
         code, checks = examine({**machine, name: value})
         assert code == 1
         assert checks["settings"]["fix"] == f"correct or unset {name}"
+
+
+def test_a_misspelt_setting_is_named_with_the_one_that_was_meant(machine: dict[str, str]) -> None:
+    for name, meant in (
+        ("STRINGD_BASH_TIMOUT_MS", "STRINGD_BASH_TIMEOUT_MS"),
+        ("STRINGD_GATE_SOCKETS", "STRINGD_GATE_SOCKET"),
+    ):
+        code, checks = examine({**machine, name: "5"})
+        assert code == 1
+        said = f"{name} is not a setting; did you mean {meant}?"
+        assert checks["settings"]["detail"] == said
+    code, checks = examine({**machine, "STRINGD_OF_ANOTHER_PROGRAM": "5"})
+    assert checks["settings"]["state"] == "ok"
+
+
+def test_every_variable_that_the_code_reads_is_known() -> None:
+    source = Path(doctor.__file__).parents[1]
+    named = {
+        name
+        for path in source.rglob("*.py")
+        for name in re.findall(r"STRINGD_[A-Z_]*[A-Z]", path.read_text("utf-8"))
+    }
+    assert named - {*VARIABLES, *doctor.OTHER_VARIABLES} == set()
 
 
 def test_a_data_directory_open_to_others_is_a_problem(

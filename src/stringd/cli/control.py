@@ -6,7 +6,13 @@ import sys
 from collections.abc import Sequence
 
 from stringd.cli import string
-from stringd.client.daemon import UsageError, health, parse_port, port_from_environment
+from stringd.client.daemon import (
+    UsageError,
+    health,
+    last_words,
+    parse_port,
+    port_from_environment,
+)
 from stringd.client.http import TransportError
 
 _ABOUT = {
@@ -41,7 +47,7 @@ def main(name: str, argv: Sequence[str]) -> int:
 def _control(name: str, port: int, args: argparse.Namespace) -> int:
     if name == "up":
         code = string.control_start(port, log=args.log, program="stringd")
-        if code:
+        if code and not last_words():
             print("To see why: stringd doctor, or stringd serve", file=sys.stderr)
         return code
     if name == "down":

@@ -62,6 +62,23 @@ def main(name: str, argv: Sequence[str]) -> int:
     return 0 if healthy else 1
 
 
+LIKENESS: Final = 0.85
+OTHER_VARIABLES: Final = (
+    "STRINGD_CONFIG",
+    "STRINGD_GATE_EXEC_TIMEOUT",
+    "STRINGD_GATE_MAX_FUTURE",
+    "STRINGD_GATE_NOTIFY",
+    "STRINGD_GATE_PROMPT_TIMEOUT",
+    "STRINGD_GATE_SOCKET",
+    "STRINGD_HOME",
+    "STRINGD_REQUEST_TIMEOUT",
+    "STRINGD_RUN_ID",
+    "STRINGD_TERM",
+    "STRINGD_USER",
+)
+"""What others of our programs read, or write for what they start."""
+
+
 def examine() -> Iterator[Check]:
     """Look at everything, the daemon's own needs first."""
     yield _python()
@@ -98,8 +115,26 @@ def _settings() -> Iterator[Check]:
     except SettingsError as error:
         name = str(error).partition(" ")[0]
         yield Check("settings", "broken", str(error), f"correct or unset {name}")
-    else:
+        return
+    misspelt = list(_misspelt())
+    yield from misspelt
+    if not misspelt:
         yield Check("settings", "ok", "every STRINGD_* value can be used")
+
+
+def _misspelt() -> Iterator[Check]:
+    """Names that nobody reads, and that are nearly those of settings."""
+    from difflib import get_close_matches
+
+    from stringd.server.settings import VARIABLES
+
+    known = {*VARIABLES, *OTHER_VARIABLES}
+    for name in sorted(os.environ):
+        ours = name.startswith("STRINGD_")
+        near = get_close_matches(name, known, 1, LIKENESS) if ours else []
+        if near and name not in known:
+            said = f"{name} is not a setting; did you mean {near[0]}?"
+            yield Check("settings", "broken", said, f"correct or unset {name}")
 
 
 def _daemon() -> Iterator[Check]:
@@ -242,7 +277,7 @@ def _providers() -> Iterator[Check]:
                 f"models {provider}",
                 "off",
                 "not set up",
-                f"set {wanted} and restart the daemon to use it",
+                f"stringd keys set {provider}; or set {wanted} and restart the daemon",
             )
 
 

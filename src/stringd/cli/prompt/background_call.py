@@ -24,6 +24,10 @@ class BackgroundCall(Generic[T]):
             raise self._error
         return self._value
 
+    def is_over(self, seconds: float) -> bool:
+        """Whether the call has ended, or does so within this time."""
+        return self._over.wait(seconds)
+
     def _work(self) -> None:
         try:
             self._value = self._call()

@@ -1,12 +1,18 @@
 """A session of commands on a terminal."""
 
 import sys
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from stringd.cli.prompt.background_call import BackgroundCall
 from stringd.cli.prompt.prompt import Prompt
 from stringd.cli.prompt.topic_look import TopicLook
 from stringd.client.exec import ExecReply, execute
 from stringd.client.http import DaemonConnection, TransportError
+
+T = TypeVar("T")
+AGAIN_SECONDS: Final = 0.1
+"""After this long a key that no command took is pressed again."""
 
 
 class Conversation:
@@ -41,9 +47,13 @@ class Conversation:
             except KeyboardInterrupt:
                 # The terminal shows ^C; what follows begins on a line of its own.
                 sys.stderr.write("\n")
-                if not pressed and self._look.press_ctrl_c():
+                if not pressed:
                     pressed = True
-                    continue
+                    try:
+                        press_until_taken(waiting, self._look.press_ctrl_c)
+                        continue
+                    except KeyboardInterrupt:
+                        sys.stderr.write("\n")
                 self._give_up(waiting)
                 return None
 
@@ -56,3 +66,9 @@ class Conversation:
         self._connection.close()
         what = "//info says, //kill ends it" if self._topic.startswith("bash:") else "/info says"
         sys.stderr.write(f"string: not waited for; it may still run in {self._topic} ({what})\n")
+
+
+def press_until_taken(waiting: BackgroundCall[T], press: Callable[[], bool]) -> None:
+    """Press a key until a command takes it or the reply is there: its shell may still start."""
+    while not waiting.is_over(AGAIN_SECONDS) and not press():
+        pass
