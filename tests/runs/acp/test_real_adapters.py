@@ -5,6 +5,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -173,3 +174,32 @@ async def test_a_stop_in_the_middle_of_a_command_ends_it(coder: Json, tmp_path: 
         await wait_until(begins.exists)
         await watcher.send("stop_run", runId="r")
         assert (await watcher.ended())["error"]["code"] == "CANCELLED"
+
+
+async def test_an_adapter_that_dies_in_the_middle_of_a_command_fails_the_step(
+    coder: Json, tmp_path: Path
+) -> None:
+    begins, never = tmp_path / "begins", tmp_path / "never"
+    os.mkfifo(never)
+    async with serving(tmp_path) as server:
+        watcher = await server.watcher()
+        path = server.own(strategy(sequential("coder"), coder=coder))
+        prompt = await begun(watcher, path, f"run touch {begins}; cat {never}")
+        await decide(watcher, prompt, decision="allow")
+        await wait_until(begins.exists)
+        (adapter,) = _children_of_ours(coder["command"][0])
+        os.kill(adapter, signal.SIGKILL)
+        ended = await watcher.ended()
+        assert ended["error"]["code"] == "EXECUTION_ERROR"
+        assert 'Step "coder" failed' in ended["error"]["message"]
+
+
+def _children_of_ours(program: str) -> list[int]:
+    """Processes that this one started with that program."""
+    threads = Path("/proc/self/task").iterdir()
+    mine = [pid for each in threads for pid in (each / "children").read_text().split()]
+    return [pid for pid in map(int, set(mine)) if program in _words(pid)]
+
+
+def _words(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
