@@ -97,6 +97,23 @@ def test_a_run_is_started_from_the_form(page: Page, filled: World) -> None:
     expect(page.locator(".run-head")).to_contain_text("ello")
 
 
+def test_a_run_started_with_limits_shows_what_it_used_of_them(page: Page, filled: World) -> None:
+    page.goto(f"{filled.address}runs")
+    strategies = page.get_by_role("radiogroup", name="Strategy")
+    strategies.get_by_text("hello", exact=True).click()
+    page.get_by_text("Model and limits").click()
+    page.get_by_label("Tokens").fill("5000")
+    page.get_by_label("Minutes").fill("30")
+    page.locator(".start").get_by_role("button", name="Start").click()
+    budget = page.get_by_role("region", name="Budget")
+    expect(budget).to_contain_text("of 5.0k")
+    expect(budget).to_contain_text("of 30:00")
+    # Tokens and the last words are read from the record of the run.
+    page.goto(f"{filled.address}runs?show=Done")
+    row = page.locator(".runs-table tbody tr").first
+    expect(row.locator("td").nth(-2)).not_to_be_empty()
+
+
 def test_the_gate_shows_its_log_and_that_the_chain_is_whole(page: Page, filled: World) -> None:
     page.goto(f"{filled.address}gate")
     expect(page.locator(".chain")).to_contain_text("Chain whole. 3 records")

@@ -48,6 +48,14 @@ async def test_within_its_budget_a_run_completes(server: RunsServer, watcher: Wa
     assert ended["type"] == "strategy_completed"
 
 
+async def test_who_watches_a_run_is_told_its_limits(server: RunsServer, watcher: Watcher) -> None:
+    path = str(server.strategy(strategy(sequential("a"), a=scripted("x"))))
+    await watcher.ask("prepare_run", runId="r", strategyPath=path, budget={"tokens": 9})
+    await watcher.send("start_run", runId="r", input="")
+    started = (await watcher.until("strategy_started"))[-1]
+    assert started["budget"] == {"tokens": 9}
+
+
 @proves("RUN-49")
 async def test_the_tokens_of_a_compaction_count(server: RunsServer, watcher: Watcher) -> None:
     usage = {"promptTokens": 1, "completionTokens": 1}

@@ -33,6 +33,27 @@ def test_the_overview_tells_the_latest_segment() -> None:
     assert overview("r", decode_events(lines()[1:3])) is None
 
 
+@pytest.mark.anyio
+async def test_the_overview_tells_what_each_model_took_and_what_was_said_last(
+    server: RunsServer, watcher: Watcher
+) -> None:
+    source = strategy(sequential("a", "b"), a=scripted("one"), b=scripted("two"))
+    await watcher.run(server.strategy(source), "begin")
+    (listed,) = (await watcher.ask("list_runs"))["runs"]
+    assert listed["last"] == "two"
+    (used,) = listed["usage"]
+    assert used["model"] == "demo/script"
+    assert used["promptTokens"] > 0
+    assert used["completionTokens"] > 0
+
+
+@pytest.mark.anyio
+async def test_the_overview_of_a_failed_run_tells_why(server: RunsServer, watcher: Watcher) -> None:
+    await watcher.run(server.strategy(strategy(sequential("a"), a=scripted({"error": "no city"}))))
+    (listed,) = (await watcher.ask("list_runs"))["runs"]
+    assert "no city" in listed["last"]
+
+
 @proves("RUN-32")
 def test_the_conversation_anchors_human_inputs_and_applies_compactions() -> None:
     history = conversation(decode_events(lines()))

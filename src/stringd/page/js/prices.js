@@ -35,5 +35,14 @@ export function costOfRun(model) {
   return costs.length && costs.every((each) => each !== null) ? costs.reduce((/** @type {number} */ sum, each) => sum + (each ?? 0), 0) : null;
 }
 
+/** What a run of the list took. @param {any} run @returns {{ tokens: number, cost: number | null }} */
+export function takenBy(run) {
+  const used = (run.usage ?? []).map((/** @type {any} */ each) => ({ model: each.model, input: each.promptTokens, output: each.completionTokens })).filter((/** @type {any} */ each) => each.input + each.output > 0);
+  const costs = used.map(costOf);
+  const known = costs.length > 0 && costs.every((/** @type {number | null} */ each) => each !== null);
+  const sum = (/** @type {number[]} */ of) => of.reduce((total, each) => total + each, 0);
+  return { tokens: sum(used.map((/** @type {any} */ each) => each.input + each.output)), cost: known ? sum(costs) : null };
+}
+
 /** @param {number | null} cost */
 export const costShown = (cost) => (cost === null ? null : html`<span class="figure" title="at the catalogue’s prices, without discounts for cached input">$${cost < 0.01 ? cost.toFixed(4) : cost.toFixed(2)}</span>`);

@@ -21,6 +21,9 @@ export class RunModel {
     this.result = "";
     this.error = "";
     /** @type {any} */ this.flow = null;
+    /** What the latest segment may use. @type {{ tokens?: number, toolCalls?: number, seconds?: number, cost?: number }} */ this.budget = {};
+    /** When the latest segment began, and what was used before it: limits count from there. */
+    this.segment = { at: 0, tokens: 0, toolCalls: 0 };
     /** @type {Map<string, Agent>} */ this.agents = new Map();
     /** @type {Step[]} */ this.steps = [];
     /** @type {Entry[]} */ this.entries = [];
@@ -89,6 +92,8 @@ export class RunModel {
     this.status = "running";
     this.startedAt ||= at;
     this.endedAt = 0;
+    this.budget = message.budget ?? {};
+    this.segment = { at, tokens: this.tokens, toolCalls: this.toolCalls };
     if (this.entries.length) this.#add({ at, agent: "", kind: "segment", text: "continued" });
     for (const name of message.agents) this.#agent(name);
   }

@@ -51,7 +51,7 @@ class CallObserver(Protocol):
 
     async def stream(self, agent: "RunAgent", event: AgentStreamEvent) -> None: ...
 
-    async def record(self, record: ConversationRecord, path: str) -> None: ...
+    async def record(self, agent: "RunAgent", record: ConversationRecord, path: str) -> None: ...
 
     async def retention(self, event: RetentionEvent) -> None: ...
 
@@ -129,7 +129,7 @@ class RunAgent:
         answer = await self.body.answer(call)
         record = _record(self.name, call.message, answer)
         self.memory.records.append(record)
-        await self.observer.record(record, path)
+        await self.observer.record(self, record, path)
         result = _result(record.text, record)
         await self.hooks.result(info, result)
         await self.observer.output(self, result)

@@ -97,12 +97,14 @@ class RunExecutor:
         except NotRecordedError as error:
             await self._finish_failed(run, ErrorInfo(code=error.code, message=str(error)))
             return
+        limits = self._services.config.limits.tightened(prepared.limits)
         run.observe(
             messages.StrategyStarted(
                 run_id=run.id,
                 strategy_name=prepared.strategy.name,
                 agents=list(prepared.strategy.agents),
                 flow_tree=prepared.strategy.flow_tree,
+                budget=limits.told,
             )
         )
         journal = prepared.journal if resume else None
@@ -110,7 +112,7 @@ class RunExecutor:
             recorder=self._services.recorder(run.id),
             mailbox=run.mailbox,
             guards=run.policies,
-            budget=RunBudget(self._services.config.limits.tightened(prepared.limits)),
+            budget=RunBudget(limits),
             journal=journal or Journal(),
         )
         segment = Segment(self._services, run, prepared, parts, Launcher)

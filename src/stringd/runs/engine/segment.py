@@ -241,8 +241,8 @@ class Segment:
         self._describe(agent, message)
         self.run.observe(message)
 
-    async def record(self, record: ConversationRecord, path: str) -> None:
-        self.recorder.agent_call(record, path)
+    async def record(self, agent: RunAgent, record: ConversationRecord, path: str) -> None:
+        self.recorder.agent_call(record, path, agent.body.model)
 
     async def retention(self, event: RetentionEvent) -> None:
         self.recorder.retention(event)

@@ -6,8 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from stringd.runs.errors import ExecutionError
 from stringd.runs.models.port import Price
+from stringd.wire.runs.requests import Budget
 from stringd.wire.runs.types import Usage
 
 
@@ -33,6 +36,18 @@ class RunLimits:
             tool_calls=_least(self.tool_calls, other.tool_calls),
             seconds=_least(self.seconds, other.seconds),
             cost=_least(self.cost, other.cost),
+        )
+
+    @property
+    def told(self) -> Budget | UnsetType:
+        """As clients are told of them; unset without any limit."""
+        if self == RunLimits():
+            return UNSET
+        return Budget(
+            tokens=UNSET if self.tokens is None else self.tokens,
+            tool_calls=UNSET if self.tool_calls is None else self.tool_calls,
+            seconds=UNSET if self.seconds is None else self.seconds,
+            cost=UNSET if self.cost is None else self.cost,
         )
 
 

@@ -70,10 +70,11 @@ class StepEnded(TimelineEvent, tag="step_completed", kw_only=True):
 
 
 class AgentCall(TimelineEvent, tag="agent_call", kw_only=True):
-    """`path` is ours: which call of the flow this was."""
+    """`path` is ours: which call of the flow this was. `model` is ours: which model answered."""
 
     record: ConversationRecord
     path: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
 
 
 class ConversationRetention(TimelineEvent, tag="conversation_retention", kw_only=True):

@@ -84,8 +84,10 @@ class Recorder:
     def step_ended(self, step: StepPlace, result: AgentCallResult) -> None:
         self._append(events.StepEnded(ts=timestamp(), **_named(step), result=result))
 
-    def agent_call(self, record: ConversationRecord, path: str) -> None:
-        self._append(events.AgentCall(ts=record.created_at, record=record, path=path))
+    def agent_call(self, record: ConversationRecord, path: str, model: str | None) -> None:
+        call = events.AgentCall(ts=record.created_at, record=record, path=path)
+        call.model = UNSET if model is None else model
+        self._append(call)
 
     def retention(self, event: RetentionEvent) -> None:
         self._append(events.ConversationRetention(ts=event.created_at, event=event))

@@ -1,7 +1,7 @@
 """What can be read back from a timeline: the overview, the conversation, the last error."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
@@ -18,12 +18,17 @@ from stringd.wire.runs.types import (
     ConversationInput,
     ConversationRecord,
     ErrorInfo,
+    ModelUsage,
     RetentionEvent,
     RunOverview,
+    Usage,
 )
 
 if TYPE_CHECKING:
     from stringd.wire.run_status import RunStatus
+
+LAST_CHARACTERS: Final = 200
+"""Of what a run said last, in a list of runs."""
 
 
 def apply_retention(records: list[ConversationRecord], event: RetentionEvent) -> None:
@@ -55,11 +60,18 @@ def overview(run_id: str, events: Iterable[AnyEvent]) -> RunOverview | None:
     """A run as `list_runs` shows it, or None when nothing ever started."""
     started: RunStarted | None = None
     ended: RunCompleted | None = None
+    used: dict[str, Usage] = {}
+    said = ""
     for event in events:
-        if isinstance(event, RunStarted):
-            started, ended = event, None
-        elif isinstance(event, RunCompleted):
-            ended = event
+        match event:
+            case RunStarted():
+                started, ended = event, None
+            case RunCompleted():
+                ended = event
+            case AgentCall(record=record):
+                model = event.model or ""
+                used[model] = used.get(model, Usage()) + record.usage
+                said = record.text or said
     if started is None:
         return None
     status: RunStatus = "running" if ended is None else ended.status
@@ -72,7 +84,24 @@ def overview(run_id: str, events: Iterable[AnyEvent]) -> RunOverview | None:
         completed_at=None if ended is None else ended.ts,
         status=status,
         interrupted=True if ended is not None and ended.interrupted else UNSET,
+        usage=[
+            ModelUsage(
+                model=model,
+                prompt_tokens=each.prompt_tokens,
+                completion_tokens=each.completion_tokens,
+            )
+            for model, each in used.items()
+        ]
+        or UNSET,
+        last=_last(said, ended) or UNSET,
     )
+
+
+def _last(said: str, ended: RunCompleted | None) -> str:
+    if ended is not None and isinstance(ended.error, ErrorInfo):
+        said = ended.error.message
+    text = said.strip()
+    return text if len(text) <= LAST_CHARACTERS else f"{text[:LAST_CHARACTERS]}…"
 
 
 def last_error(events: Sequence[AnyEvent]) -> ErrorInfo | None:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 import stringd.wire.runs.catalog as catalog
+from stringd.wire.runs.requests import Budget
 from stringd.wire.runs.stream import AgentStreamEvent
 from stringd.wire.runs.types import (
     AgentCallResult,
@@ -202,9 +203,12 @@ class RunBroadcast(Message, kw_only=True):
 
 
 class StrategyStarted(RunBroadcast, tag="strategy_started", kw_only=True):
+    """`budget` is ours: the limits of this segment, where there are any."""
+
     strategy_name: str
     agents: list[str]
     flow_tree: Raw
+    budget: Budget | UnsetType = UNSET
 
 
 class StrategyCompleted(RunBroadcast, tag="strategy_completed", kw_only=True):

@@ -22,6 +22,14 @@ class Usage(Value, kw_only=True):
         )
 
 
+class ModelUsage(Value, kw_only=True):
+    """Ours: what the calls of one model took; `model` is empty where none was recorded."""
+
+    model: str
+    prompt_tokens: int
+    completion_tokens: int
+
+
 class InputTokenDetails(Value, kw_only=True):
     no_cache_tokens: int | UnsetType = UNSET
     cache_read_tokens: int | UnsetType = UNSET
@@ -70,7 +78,8 @@ class RunOverview(Value, kw_only=True):
     """A run on disk. `completed_at` is null while it is unfinished.
 
     `damage` (ours) says what of its timeline cannot be read, `interrupted` (ours) that the daemon
-    ended before the run did.
+    ended before the run did, `usage` (ours) what its models took over all segments, `last` (ours)
+    how the latest segment failed, else the beginning of what was said last.
     """
 
     run_id: str
@@ -82,6 +91,8 @@ class RunOverview(Value, kw_only=True):
     status: RunStatus
     damage: str | UnsetType = UNSET
     interrupted: bool | UnsetType = UNSET
+    usage: list[ModelUsage] | UnsetType = UNSET
+    last: str | UnsetType = UNSET
 
 
 class ConversationRecord(Value, kw_only=True):

@@ -24,12 +24,12 @@ export function nextTheme() {
   applyTheme();
 }
 
-/** @param {{ href: string, name: string, count?: number, wants?: boolean, wide?: boolean }} props */
-function Item({ href, name, count, wants, wide }) {
+/** @param {{ href: string, name: string, count?: number, wants?: boolean }} props */
+function Item({ href, name, count, wants }) {
   const here = `/${path.value[0] ?? ""}`;
   const mine = href.slice(3) || "/";
   const current = here === mine || (mine === "/runs" && here === "/run") || (mine === "/topics" && here === "/topic");
-  return html`<li class=${wide ? "wide-only" : ""}><a href=${href} aria-current=${current ? "page" : undefined}>${name}
+  return html`<li><a href=${href} aria-current=${current ? "page" : undefined}>${name}
     ${count ? html`<span class=${`count${wants ? " wants" : ""}`}>${count}</span>` : null}</a></li>`;
 }
 
@@ -43,10 +43,10 @@ export function Navigation() {
       <${Item} href=${to("topics")} name="Topics" count=${topics.value.size} />
       <${Item} href=${to("events")} name="Events" />
       <${Item} href=${to("gate")} name="Gate" count=${gate.value.size} wants />
-      <${Item} href=${to("health")} name="Health" wide />
+      <${Item} href=${to("health")} name="Health" />
     </ul>
     <div class="right">
-      <button class="search" onClick=${openPalette}><${Glass} />Search or do <kbd>Ctrl K</kbd></button>
+      <button class="search" onClick=${openPalette}><${Glass} /><span>Search or do</span> <kbd>Ctrl K</kbd></button>
       <span class="live" role="status">${link.value === "live" ? html`<${Mark} of="working" /> <span>live</span>` : html`<${Mark} of=${link.value === "gone" ? "failed" : "interrupted"} /> <span>${link.value === "gone" ? "disconnected" : "connecting"}</span>`}</span>
       <button class="theme" onClick=${nextTheme} aria-label=${`Colours: ${theme.value}. Change`}>${theme.value[0]?.toUpperCase()}${theme.value.slice(1)}</button>
     </div>

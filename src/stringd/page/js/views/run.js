@@ -55,7 +55,7 @@ export function Run() {
           ${chosen && html`<button class="button plain small" onClick=${() => setQuery("agent", null)}>Everything</button>`}<div class="choice" role="group" aria-label="Show">${[["", chosen ? shown(chosen) : "Everything"], ["tools", "Tools"], ["failed", "Failed"]].map(([key, name]) => html`<button aria-pressed=${filter === key} onClick=${() => setQuery("only", key ?? null)}>${name}</button>`)}</div></header>
         ${entries.length ? html`<${Transcript} entries=${entries} version=${version} begin=${model.startedAt} />` : html`<p class="quiet pad scroll">Nothing yet.</p>`}
         <${Steer} runId=${runId} model=${model} version=${version} field=${steer} /></section>
-      <div class="pane right" tabindex="0" role="group" aria-label="Agents"><${Agents} model=${model} version=${version} /><${Decided} runId=${runId} model=${model} version=${version} /></div>
+      <div class="pane right" tabindex="0" role="group" aria-label="Agents"><${Agents} model=${model} version=${version} /><${Budget} model=${model} version=${version} /><${Decided} runId=${runId} model=${model} version=${version} /></div>
     </div>`;
 }
 
@@ -101,6 +101,26 @@ function Agents({ model }) {
     return html`<div key=${agent.name}><p><span class="cut">${shown(agent.name)}</span><span class="figure">${tokens(agent.input)} in</span><span class="figure">${tokens(agent.output)} out</span>${costShown(costOf(agent))}</p>
       <svg class=${`meter${share >= 0.75 ? " high" : ""}`} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.min(100, share * 100)} height="4" /></svg>
       <p class="quiet"><span class="cut">${shown(agent.model)}</span><span>${agent.window ? `${Math.round(share * 100)} % of context` : ""}</span></p></div>`;
+  })}</div></section>`;
+}
+
+/** What the run has used of its limits. @param {{ model: import("../run_model.js").RunModel, version: number }} props */
+function Budget({ model }) {
+  const { tokens: most, toolCalls, seconds, cost } = model.budget;
+  const { segment } = model;
+  // A run that was continued cost something before these limits began to count.
+  const spent = segment.tokens ? null : costOfRun(model);
+  const time = Math.max(0, (model.endedAt || now.value) - segment.at);
+  const rows = /** @type {[string, number, number, string][]} */ ([]);
+  if (most !== undefined) rows.push(["tokens", model.tokens - segment.tokens, most, `${tokens(model.tokens - segment.tokens)} of ${tokens(most)}`]);
+  if (cost !== undefined) rows.push(["cost", spent ?? 0, cost, `${spent === null ? "not known" : `$${spent.toFixed(2)}`} of $${cost.toFixed(2)}`]);
+  if (toolCalls !== undefined) rows.push(["tool calls", model.toolCalls - segment.toolCalls, toolCalls, `${model.toolCalls - segment.toolCalls} of ${toolCalls}`]);
+  if (seconds !== undefined) rows.push(["time", time / 1000, seconds, `${clock(time)} of ${clock(seconds * 1000)}`]);
+  if (!rows.length) return null;
+  return html`<section class="section" aria-labelledby="budget-title"><h2 id="budget-title">Budget</h2><div class="agents">${rows.map(([name, used, of, words]) => {
+    const share = of ? used / of : 1;
+    return html`<div key=${name}><p><span>${name}</span><span class="figure">${words}</span></p>
+      <svg class=${`meter${share >= 0.75 ? " high" : ""}`} viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width=${Math.min(100, share * 100)} height="4" /></svg></div>`;
   })}</div></section>`;
 }
 
