@@ -124,6 +124,19 @@ def coder(adapter: Path, tmp_path: Path) -> Iterator[Json]:
     thread.join()
 
 
+@pytest.fixture
+def endless(tmp_path: Path) -> Iterator[Path]:
+    """A file whose readers wait for the end of the test.
+
+    A command of Claude Code has a session of its own and may outlive the agent.
+    """
+    path = tmp_path / "never"
+    os.mkfifo(path)
+    yield path
+    # Opened for both this never blocks; whoever reads finds the end once it is closed.
+    os.close(os.open(path, os.O_RDWR))
+
+
 async def begun(watcher: Watcher, path: Path, text: str) -> Json:
     """Start a run and wait for the question of its agent."""
     await watcher.ask("prepare_run", runId="r", strategyPath=str(path))
@@ -163,13 +176,14 @@ async def test_the_reason_of_a_denial_is_heard(coder: Json, tmp_path: Path) -> N
     assert not made.exists()
 
 
-async def test_a_stop_in_the_middle_of_a_command_ends_it(coder: Json, tmp_path: Path) -> None:
-    begins, never = tmp_path / "begins", tmp_path / "never"
-    os.mkfifo(never)
+async def test_a_stop_in_the_middle_of_a_command_ends_the_run(
+    coder: Json, endless: Path, tmp_path: Path
+) -> None:
+    begins = tmp_path / "begins"
     async with serving(tmp_path) as server:
         watcher = await server.watcher()
         path = server.own(strategy(sequential("coder"), coder=coder))
-        prompt = await begun(watcher, path, f"run touch {begins}; cat {never}")
+        prompt = await begun(watcher, path, f"run touch {begins}; cat {endless}")
         await decide(watcher, prompt, decision="allow")
         await wait_until(begins.exists)
         await watcher.send("stop_run", runId="r")
@@ -177,14 +191,13 @@ async def test_a_stop_in_the_middle_of_a_command_ends_it(coder: Json, tmp_path: 
 
 
 async def test_an_adapter_that_dies_in_the_middle_of_a_command_fails_the_step(
-    coder: Json, tmp_path: Path
+    coder: Json, endless: Path, tmp_path: Path
 ) -> None:
-    begins, never = tmp_path / "begins", tmp_path / "never"
-    os.mkfifo(never)
+    begins = tmp_path / "begins"
     async with serving(tmp_path) as server:
         watcher = await server.watcher()
         path = server.own(strategy(sequential("coder"), coder=coder))
-        prompt = await begun(watcher, path, f"run touch {begins}; cat {never}")
+        prompt = await begun(watcher, path, f"run touch {begins}; cat {endless}")
         await decide(watcher, prompt, decision="allow")
         await wait_until(begins.exists)
         (adapter,) = _children_of_ours(coder["command"][0])
