@@ -21,7 +21,7 @@ run: $(VENV)/.run
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.machine
-	$(PYTEST) -m "not soak" $(ARGS)
+	@$(BIN)/python -m tests.support.suite -n $(WORKERS) $(ARGS)
 
 quick: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.quick $(ROOM)

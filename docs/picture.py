@@ -68,7 +68,7 @@ RUN: Final = Terminal(
     (
         (
             f"stringd run {STRATEGY.name} --input 'How good are heat pumps?'",
-            " less in frost.\n\n",
+            " less in frost.\n$",
         ),
     ),
 )
