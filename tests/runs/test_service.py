@@ -503,6 +503,12 @@ async def test_lists_tell_runs_in_memory_and_on_disk(server: RunsServer, watcher
     assert "completedAt" not in listed["runs"][1]
     on_disk = await watcher.ask("list_runs")
     assert [(r["runId"], r["status"]) for r in on_disk["runs"]] == [("one", "completed")]
+    protocol = {
+        *("runId", "cwd", "strategyName", "strategyPath", "startedAt", "completedAt", "status")
+    }
+    assert on_disk["runs"][0].keys() == protocol
+    detailed = await watcher.ask("list_runs", details=True)
+    assert detailed["runs"][0].keys() == protocol | {"usage", "last"}
     assert (await watcher.ask("list_runs", cwd="/elsewhere"))["runs"] == []
     assert server.service.active_runs == 1
 

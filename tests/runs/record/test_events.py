@@ -39,7 +39,7 @@ async def test_the_overview_tells_what_each_model_took_and_what_was_said_last(
 ) -> None:
     source = strategy(sequential("a", "b"), a=scripted("one"), b=scripted("two"))
     await watcher.run(server.strategy(source), "begin")
-    (listed,) = (await watcher.ask("list_runs"))["runs"]
+    (listed,) = (await watcher.ask("list_runs", details=True))["runs"]
     assert listed["last"] == "two"
     (used,) = listed["usage"]
     assert used["model"] == "demo/script"
@@ -50,7 +50,7 @@ async def test_the_overview_tells_what_each_model_took_and_what_was_said_last(
 @pytest.mark.anyio
 async def test_the_overview_of_a_failed_run_tells_why(server: RunsServer, watcher: Watcher) -> None:
     await watcher.run(server.strategy(strategy(sequential("a"), a=scripted({"error": "no city"}))))
-    (listed,) = (await watcher.ask("list_runs"))["runs"]
+    (listed,) = (await watcher.ask("list_runs", details=True))["runs"]
     assert "no city" in listed["last"]
 
 
@@ -122,7 +122,7 @@ async def test_a_run_of_the_reference_is_listed_and_continued(tmp_path: Path) ->
     async with serving(tmp_path) as server:
         watcher = await server.watcher()
         server.strategy(strategy(sequential("a"), a=scripted("x", "next")), "old.yaml")
-        listed = await watcher.ask("list_runs")
+        listed = await watcher.ask("list_runs", details=True)
         assert [(r["runId"], r["status"]) for r in listed["runs"]] == [("old", "cancelled")]
         prepared = await watcher.ask("prepare_run", runId="old")
         assert [r["id"] for r in prepared["conversation"]["records"]] == ["rec-1", "sum-1", "rec-2"]

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from stringd.runs.engine.human import asked_for
 from stringd.runs.engine.live_runs import LiveRuns
@@ -36,7 +36,10 @@ class RunArchive:
         """Newest first; those of one working directory when given."""
         found = await asyncio.to_thread(self._store.overviews)
         cwd = request.cwd
-        return messages.RunList(runs=[each for each in found if cwd is UNSET or each.cwd == cwd])
+        runs = [each for each in found if cwd is UNSET or each.cwd == cwd]
+        if not request.details:
+            runs = [structs.replace(each, usage=UNSET, last=UNSET) for each in runs]
+        return messages.RunList(runs=runs)
 
     async def run(
         self, request: requests.GetTimeline, _client: ConnectedClient

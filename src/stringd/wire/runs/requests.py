@@ -145,6 +145,8 @@ class ListStrategies(RunsRequest, tag="list_strategies", frozen=True, kw_only=Tr
 
 class ListRuns(RunsRequest, tag="list_runs", frozen=True, kw_only=True):
     cwd: str | UnsetType = UNSET
+    details: bool = False
+    """Ours: with what each run took and said last."""
 
 
 class ListProviders(RunsRequest, tag="list_providers", frozen=True, kw_only=True):

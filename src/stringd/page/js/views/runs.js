@@ -41,7 +41,7 @@ const SHOWN = 200;
 
 async function look() {
   try {
-    stored.value = (await ask({ type: "list_runs" })).runs;
+    stored.value = (await ask({ type: "list_runs", details: true })).runs;
     failure.value = "";
   } catch (error) {
     failure.value = error instanceof Error ? error.message : String(error);
